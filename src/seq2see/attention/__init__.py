@@ -1,0 +1,35 @@
+"""How a query looks at keys: one mask convention, three scores, and the modules that are built on them.
+
+A mask is boolean and True means "may be attended to": (B, S) for padding, or (B, T, S) for each query. Causality is a
+flag. A query without any visible key gets zeros and zero weights. Other conventions have an adapter, `mask_from_...`.
+
+Letters: B pairs, T queries, S keys, D model width, H heads, K width of a head.
+"""
+
+from seq2see.attention.layer import AttentionLayer
+from seq2see.attention.masks import mask_from_additive, mask_from_hidden, mask_from_ones
+from seq2see.attention.multihead import KeyValueCache, MultiHeadAttention, PositionTerms
+from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
+from seq2see.attention.single import (
+    AdditiveAttention,
+    DotProductAttention,
+    ScaledDotProductAttention,
+    scaled_dot_product_attention,
+)
+
+__all__ = [
+    "AdditiveAttention",
+    "AdditiveScore",
+    "AttentionLayer",
+    "DotProductAttention",
+    "DotScore",
+    "KeyValueCache",
+    "MultiHeadAttention",
+    "PositionTerms",
+    "ScaledDotProductAttention",
+    "ScoreFunction",
+    "mask_from_additive",
+    "mask_from_hidden",
+    "mask_from_ones",
+    "scaled_dot_product_attention",
+]

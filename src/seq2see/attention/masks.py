@@ -1,0 +1,109 @@
+"""Who may look at whom: the one mask convention, adapters from the others, and the softmax that honours it."""
+
+import torch
+from torch import Tensor
+
+
+def mask_from_ones(mask: Tensor) -> Tensor:
+    """From 1 = visible, 0 = hidden (Hugging Face's `attention_mask`).
+
+    Raises:
+        ValueError: a value is neither 0 nor 1.
+    """
+    _require_zeros_and_ones(mask)
+    return mask.bool()
+
+
+def mask_from_hidden(mask: Tensor) -> Tensor:
+    """From True or 1 = hidden (`key_padding_mask` of `torch.nn.MultiheadAttention`).
+
+    Raises:
+        ValueError: a value is neither 0 nor 1.
+    """
+    _require_zeros_and_ones(mask)
+    return ~mask.bool()
+
+
+def mask_from_additive(mask: Tensor) -> Tensor:
+    """From numbers added to the scores: 0 = visible; minus infinity, or a number of at most -1e4, = hidden.
+
+    Raises:
+        ValueError: the mask is not of a floating dtype, or a value is neither 0 nor that far below it: then it is a
+            bias, which `PositionTerms.bias` carries.
+    """
+    if not mask.is_floating_point():
+        raise ValueError(f"an additive mask holds floating-point numbers, not {mask.dtype}: use mask_from_ones or mask_from_hidden")
+    visible = mask == 0
+    if not bool((visible | (mask <= -1e4)).all()):
+        raise ValueError("an additive mask holds 0 (visible) and -inf or at most -1e4 (hidden), nothing between them")
+    return visible
+
+
+def _require_zeros_and_ones(mask: Tensor) -> None:
+    if not bool(((mask == 0) | (mask == 1)).all()):
+        raise ValueError("this mask holds only 0 and 1: numbers added to the scores go through mask_from_additive")
+
+
+def broadcast_mask(mask: Tensor | None, query: Tensor) -> Tensor | None:
+    """The mask, shaped so that it broadcasts against scores (B, T, S) or (B, H, T, S).
+
+    Args:
+        mask: bool, (B, S), (B, T, S) or the scores' own number of dimensions; None: all visible.
+        query: (B, T, K) or (B, H, T, K); gives the number of dimensions.
+
+    Raises:
+        ValueError: the dtype is not bool, or the mask has too few or too many dimensions.
+    """
+    if mask is None:
+        return None
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"a mask is boolean, True = may be attended to, not {mask.dtype}: convert with mask_from_ones, "
+            "mask_from_hidden or mask_from_additive"
+        )
+    if not 2 <= mask.ndim <= query.ndim:
+        raise ValueError(f"a mask has the shape (B, S) or (B, T, S), not {tuple(mask.shape)}")
+    if mask.ndim == query.ndim:
+        return mask
+    if mask.ndim == 2:
+        mask = mask[:, None, :]  # (B, 1, S)
+    return mask if query.ndim == 3 else mask[:, None]  # (B, 1, T or 1, S)
+
+
+def limit_reach(
+    mask: Tensor | None, num_queries: int, num_keys: int, *, causal: bool, window: int | None, device: torch.device
+) -> Tensor | None:
+    """Hides the future and what lies outside the window; the last query stands at the last key.
+
+    Returns:
+        bool, broadcastable to (..., T, S); None if everything is visible.
+    """
+    if not causal and window is None:
+        return mask
+    query_index = torch.arange(num_keys - num_queries, num_keys, device=device)[:, None]
+    distance = query_index - torch.arange(num_keys, device=device)  # (T, S), positive towards the past
+    visible = distance >= 0 if causal else torch.ones_like(distance, dtype=torch.bool)
+    if window is not None:
+        visible = visible & (distance.abs() <= window)
+    return visible if mask is None else mask & visible
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Weights that sum to 1 over the visible keys, and are exactly 0 on hidden ones.
+
+    Half-precision scores are normalised in float32. A row without a visible key is all zero, and so is its gradient:
+    the hidden scores are set to a finite number and the weights behind them to zero, so that no NaN can arise.
+
+    Args:
+        scores: (..., T, S), floating.
+        mask: bool, broadcastable to the scores; None: all visible.
+
+    Returns:
+        weights, dtype of the scores (..., T, S).
+    """
+    dtype = torch.promote_types(scores.dtype, torch.float32)
+    if mask is None:
+        return torch.softmax(scores, dim=-1, dtype=dtype).to(scores.dtype)
+    hidden = ~mask
+    scores_or_lowest = scores.to(dtype).masked_fill(hidden, torch.finfo(dtype).min)
+    return torch.softmax(scores_or_lowest, dim=-1).masked_fill(hidden, 0.0).to(scores.dtype)

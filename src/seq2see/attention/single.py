@@ -1,0 +1,147 @@
+"""Attention with one head: the function, and the modules around it."""
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from seq2see.attention.masks import broadcast_mask, limit_reach, masked_softmax
+from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    *,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> tuple[Tensor, Tensor]:
+    """`softmax(Q K^T / sqrt(K)) V`, with the weights that it came from.
+
+    Args:
+        query: (B, T, K) or (B, H, T, K).
+        key: (B, S, K) or (B, H, S, K).
+        value: (B, S, any width) or (B, H, S, any width).
+        mask: bool (B, S) or (B, T, S), True = may be attended to; None: all.
+        causal: hides the keys after a query's own position; the last query stands at the last key.
+        dropout: probability of dropping a weight; 0 outside training.
+
+    Returns:
+        context (B, T, width of the values) and weights (B, T, S), with H after B if the inputs have it. The weights
+        are those before dropout: they sum to 1, or are all 0 where a query has no visible key.
+
+    Raises:
+        ValueError: the mask is not boolean, or its shape does not fit.
+
+    Source:
+        Vaswani et al. 2017, equation 1.
+    """
+    return attend(DotScore(), query, key, value, mask, causal=causal, dropout=dropout)
+
+
+def attend(
+    score: ScoreFunction,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    *,
+    causal: bool = False,
+    window: int | None = None,
+    bias: Tensor | None = None,
+    dropout: float = 0.0,
+) -> tuple[Tensor, Tensor]:
+    """The explicit path: score, bias, mask, softmax, weighted sum. Shapes as in `scaled_dot_product_attention`.
+
+    Args:
+        score: any function of query and key.
+        query: see there.
+        key: see there.
+        value: see there.
+        mask: see there.
+        causal: see there.
+        window: keys further away than this are hidden; None: no limit.
+        bias: added to the scores, broadcastable to them.
+        dropout: see there.
+    """
+    scores = score(query, key)  # (..., T, S)
+    if bias is not None:
+        scores = scores + bias
+    num_queries, num_keys = scores.shape[-2:]
+    visible = limit_reach(
+        broadcast_mask(mask, query), num_queries, num_keys, causal=causal, window=window, device=scores.device
+    )
+    weights = masked_softmax(scores, visible)
+    context = F.dropout(weights, dropout) @ value if dropout else weights @ value
+    return context, weights
+
+
+class _SingleHeadAttention(nn.Module):
+    """What the modules below share: a score, dropout on the weights, and the explicit path."""
+
+    def __init__(self, score: nn.Module, dropout: float) -> None:
+        super().__init__()
+        self.score = score
+        self.dropout = dropout
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """Context and weights; shapes and masks as in `scaled_dot_product_attention`."""
+        dropout = self.dropout if self.training else 0.0
+        return attend(self.score, query, key, value, mask, causal=causal, dropout=dropout)
+
+
+class DotProductAttention(_SingleHeadAttention):
+    """`softmax(Q K^T) V`, or with `scaled=True` `softmax(Q K^T / sqrt(K)) V`.
+
+    Args:
+        scaled: divide the scores by the square root of the width.
+        dropout: probability of dropping a weight in training.
+    """
+
+    def __init__(self, *, scaled: bool = False, dropout: float = 0.0) -> None:
+        super().__init__(DotScore(scaled=scaled), dropout)
+
+
+class ScaledDotProductAttention(DotProductAttention):
+    """`softmax(Q K^T / sqrt(K)) V`.
+
+    Args:
+        dropout: probability of dropping a weight in training.
+    """
+
+    def __init__(self, *, dropout: float = 0.0) -> None:
+        super().__init__(scaled=True, dropout=dropout)
+
+
+class AdditiveAttention(_SingleHeadAttention):
+    """`softmax(v^T tanh(W q + U k)) V`; queries and keys may have different widths.
+
+    Args:
+        query_width: width of a query.
+        key_width: width of a key; None: that of a query.
+        hidden_width: width of `W q` and `U k`; None: that of a query.
+        dropout: probability of dropping a weight in training.
+
+    Source:
+        Bahdanau et al. 2015, appendix A.1.2.
+    """
+
+    def __init__(
+        self,
+        query_width: int,
+        *,
+        key_width: int | None = None,
+        hidden_width: int | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(AdditiveScore(hidden_width or query_width), dropout)
+        self.query_proj = nn.Linear(query_width, hidden_width or query_width, bias=False)
+        self.key_proj = nn.Linear(key_width or query_width, hidden_width or query_width, bias=False)
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, causal: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """Context and weights; shapes and masks as in `scaled_dot_product_attention`."""
+        return super().forward(self.query_proj(query), self.key_proj(key), value, mask, causal=causal)

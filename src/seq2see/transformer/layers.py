@@ -1,0 +1,124 @@
+"""Encoder and decoder layers, built from `AttentionLayer`."""
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from seq2see.attention import AttentionLayer, KeyValueCache, PositionTerms
+from seq2see.options import Activation, ModelOptions, NormOrder
+
+
+class FeedForwardLayer(nn.Module):
+    """Two linear maps with a non-linearity between, as a layer: residual sum, dropout and normalisation.
+
+    Args:
+        d_model: D.
+        d_ff: F; with `swiglu` the width of the gate and of what is gated, so that there are three maps.
+        dropout: probability of dropping a number in training, inside and at the end.
+        activation: the non-linearity.
+        norm: normalise before, or after the residual sum.
+
+    Source:
+        Vaswani et al. 2017, section 3.3; Shazeer 2020 (swiglu).
+    """
+
+    def __init__(
+        self, d_model: int, d_ff: int, *, dropout: float, activation: Activation, norm: NormOrder
+    ) -> None:
+        super().__init__()
+        self.pre_norm = norm is NormOrder.pre
+        self.activation = activation
+        self.norm = nn.LayerNorm(d_model)
+        self.in_proj = nn.Linear(d_model, d_ff)
+        self.gate_proj = nn.Linear(d_model, d_ff) if activation is Activation.swiglu else None
+        self.out_proj = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, D) to (B, T, D)."""
+        h = self.in_proj(self.norm(x) if self.pre_norm else x)  # (B, T, F)
+        if self.gate_proj is not None:
+            h = F.silu(self.gate_proj(self.norm(x) if self.pre_norm else x)) * h
+        else:
+            h = F.relu(h) if self.activation is Activation.relu else F.gelu(h)
+        x = x + self.dropout(self.out_proj(self.dropout(h)))
+        return x if self.pre_norm else self.norm(x)
+
+
+class EncoderLayer(nn.Module):
+    """Self attention over the source, then the feed-forward layer.
+
+    Args:
+        options: sizes and variants; none of the sizes may be None.
+    """
+
+    def __init__(self, options: ModelOptions) -> None:
+        super().__init__()
+        self.self_attention = _attention_layer(options, window=options.window)
+        self.feed_forward = _feed_forward_layer(options)
+
+    def forward(self, x: Tensor, mask: Tensor | None, positions: PositionTerms) -> Tensor:
+        """(B, S, D) to (B, S, D); mask bool (B, S), True = a real token."""
+        x, _ = self.self_attention(x, mask=mask, positions=positions)
+        return self.feed_forward(x)
+
+
+class DecoderLayer(nn.Module):
+    """Causal self attention over the target, attention to the source, then the feed-forward layer.
+
+    Args:
+        options: sizes and variants; none of the sizes may be None.
+    """
+
+    def __init__(self, options: ModelOptions) -> None:
+        super().__init__()
+        self.self_attention = _attention_layer(options, window=options.window)
+        self.cross_attention = _attention_layer(options, window=None)
+        self.feed_forward = _feed_forward_layer(options)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        mask: Tensor | None,
+        positions: PositionTerms,
+        cross_positions: PositionTerms,
+        caches: tuple[KeyValueCache, KeyValueCache] | tuple[None, None] = (None, None),
+    ) -> Tensor:
+        """(B, T, D) to (B, T, D).
+
+        Args:
+            x: (B, T, D); with caches only the targets that are new.
+            memory: the encoder's output (B, S, D).
+            mask: bool (B, S), True = a real source token.
+            positions: terms of the self attention.
+            cross_positions: terms of the attention to the source.
+            caches: of the self attention and of the attention to the source.
+        """
+        self_cache, cross_cache = caches
+        x, _ = self.self_attention(x, causal=True, positions=positions, cache=self_cache)
+        x, _ = self.cross_attention(x, memory, mask, positions=cross_positions, cache=cross_cache)
+        return self.feed_forward(x)
+
+
+def _attention_layer(options: ModelOptions, *, window: int | None) -> AttentionLayer:
+    assert options.d_model and options.num_heads and options.dropout is not None
+    return AttentionLayer(
+        options.d_model,
+        options.num_heads,
+        dropout=options.dropout,
+        attention_dropout=options.attention_dropout,
+        norm=options.norm,
+        score=options.score,
+        window=window,
+    )
+
+
+def _feed_forward_layer(options: ModelOptions) -> FeedForwardLayer:
+    assert options.d_model and options.d_ff and options.dropout is not None
+    return FeedForwardLayer(
+        options.d_model,
+        options.d_ff,
+        dropout=options.dropout,
+        activation=options.activation,
+        norm=options.norm,
+    )

@@ -1,0 +1,192 @@
+"""The encoder-decoder Transformer: `encode`, `decode`, and `forward`, which is both."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from seq2see.attention import KeyValueCache, PositionTerms
+from seq2see.options import ModelOptions, NormOrder, Position
+from seq2see.transformer.layers import DecoderLayer, EncoderLayer
+from seq2see.transformer.positions import LearnedPositions, PositionScheme, make_positions
+
+
+class DecoderCache:
+    """The decoder's state between steps: keys and values of each layer.
+
+    Args:
+        num_layers: decoder layers.
+    """
+
+    def __init__(self, num_layers: int) -> None:
+        self.length = 0  # target tokens seen
+        self.layers = [(KeyValueCache(growing=True), KeyValueCache(growing=False)) for _ in range(num_layers)]
+
+    def select(self, rows: Tensor) -> None:
+        """Keeps these rows (int64 or bool (B,)) of the batch, in this order."""
+        for caches in self.layers:
+            for cache in caches:
+                cache.select(rows)
+
+
+class Transformer(nn.Module):
+    """An encoder-decoder Transformer over ids.
+
+    Args:
+        options: sizes and variants; sizes that are None are those of `model=tiny`, without dropout.
+        source_vocab_size: entries of the source vocabulary.
+        target_vocab_size: V, entries of the target vocabulary.
+        shared_vocabulary: source and target ids mean the same symbols: one embedding serves both.
+
+    Source:
+        Vaswani et al. 2017, with the variants that `ModelOptions` names.
+    """
+
+    def __init__(
+        self,
+        options: ModelOptions,
+        source_vocab_size: int,
+        target_vocab_size: int,
+        *,
+        shared_vocabulary: bool = False,
+    ) -> None:
+        super().__init__()
+        options = options.filled()
+        assert options.d_model and options.num_heads
+        assert options.num_encoder_layers and options.num_decoder_layers and options.dropout is not None
+        self.options = options
+        self.d_model = options.d_model
+        self.source_embedding = nn.Embedding(source_vocab_size, self.d_model)
+        shared = shared_vocabulary and options.tie_embeddings
+        self.target_embedding = self.source_embedding if shared else nn.Embedding(target_vocab_size, self.d_model)
+        self.encoder_positions = self._positions(options.position, causal=False)
+        self.decoder_positions = self._positions(options.position, causal=True)
+        self.cross_positions = self._positions(options.cross_position, causal=False)
+        self.encoder_layers = _stack(EncoderLayer, options, options.num_encoder_layers)
+        self.decoder_layers = _stack(DecoderLayer, options, options.num_decoder_layers)
+        pre_norm = options.norm is NormOrder.pre
+        self.encoder_norm = nn.LayerNorm(self.d_model) if pre_norm else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(self.d_model) if pre_norm else nn.Identity()
+        self.output_proj = nn.Linear(self.d_model, target_vocab_size, bias=False)
+        if options.tie_embeddings:
+            self.output_proj.weight = self.target_embedding.weight
+        self.dropout = nn.Dropout(options.dropout)
+        self._initialise()
+
+    def forward(self, src: Tensor, src_mask: Tensor, tgt_in: Tensor) -> Tensor:
+        """Scores of each next target token.
+
+        Args:
+            src: source ids, int64 (B, S).
+            src_mask: bool (B, S), True = a real token.
+            tgt_in: target ids from BOS on, right-padded, int64 (B, T).
+
+        Returns:
+            logits (B, T, V): row t scores what follows the tokens up to t.
+        """
+        return self.decode(tgt_in, self.encode(src, src_mask), src_mask)
+
+    def encode(self, src: Tensor, src_mask: Tensor) -> Tensor:
+        """The source (B, S), with True in `src_mask` (B, S) at real tokens, as vectors: memory (B, S, D)."""
+        positions = self._draw_positions(src.shape[1], src.device)
+        x = self._embed(self.source_embedding, src, self.encoder_positions, positions)
+        terms = self.encoder_positions.terms(positions, positions, positions)
+        for layer in self.encoder_layers:
+            x = layer(x, src_mask, terms)
+        return self.encoder_norm(x)
+
+    def decode(
+        self, tgt_in: Tensor, memory: Tensor, src_mask: Tensor, cache: DecoderCache | None = None
+    ) -> Tensor:
+        """Scores of each next target token, given the encoded source.
+
+        Args:
+            tgt_in: target ids, int64 (B, T); with a cache only those that it has not seen yet.
+            memory: `encode`'s output (B, S, D).
+            src_mask: bool (B, S), True = a real source token.
+            cache: `new_cache()` at first; grows with each call.
+
+        Returns:
+            logits (B, T, V).
+        """
+        return self.output_proj(self.decode_states(tgt_in, memory, src_mask, cache))
+
+    def decode_states(
+        self, tgt_in: Tensor, memory: Tensor, src_mask: Tensor, cache: DecoderCache | None = None
+    ) -> Tensor:
+        """What `decode` computes before the output projection `output_proj`: (B, T, D)."""
+        start = 0 if cache is None else cache.length
+        all_positions = self._draw_positions(start + tgt_in.shape[1], tgt_in.device)
+        new = all_positions[start:] if start else all_positions
+        x = self._embed(self.target_embedding, tgt_in, self.decoder_positions, new)
+        terms = self.decoder_positions.terms(new, all_positions, new)
+        cross_terms = self._cross_terms(new, memory.shape[1])
+        for depth, layer in enumerate(self.decoder_layers):
+            caches = (None, None) if cache is None else cache.layers[depth]
+            x = layer(x, memory, src_mask, terms, cross_terms, caches)
+        if cache is not None:
+            cache.length += tgt_in.shape[1]
+        return self.decoder_norm(x)
+
+    def new_cache(self) -> DecoderCache:
+        """An empty state for `decode`."""
+        return DecoderCache(len(self.decoder_layers))
+
+    def _cross_terms(self, query: Tensor, num_keys: int) -> PositionTerms:
+        key = torch.arange(num_keys, device=query.device)
+        return self.cross_positions.terms(query, key, key)
+
+    def _embed(self, embedding: nn.Embedding, ids: Tensor, scheme: PositionScheme, positions: Tensor) -> Tensor:
+        x = embedding(ids) * math.sqrt(self.d_model)
+        vectors = scheme.embed(positions)
+        return self.dropout(x if vectors is None else x + vectors.to(x.dtype))
+
+    def _draw_positions(self, length: int, device: torch.device) -> Tensor:
+        """Positions of `length` tokens: 0, 1, 2, ..., or in training an ordered draw from the range, if asked for."""
+        limit = self.options.max_positions
+        if self.options.position is Position.learned and length > limit:
+            raise ValueError(
+                f"learned positions end at model.max_positions ({limit}) tokens, but a sequence has {length}: shorten it, "
+                "or train with a larger model.max_positions or another model.position"
+            )
+        reach = self.options.randomize_positions
+        if reach is None or not self.training or length > reach:
+            return torch.arange(length, device=device)
+        return torch.randperm(reach, device=device)[:length].sort().values
+
+    def _positions(self, kind: Position, *, causal: bool) -> PositionScheme:
+        assert self.options.num_heads
+        return make_positions(
+            kind,
+            d_model=self.d_model,
+            num_heads=self.options.num_heads,
+            max_positions=self.options.max_positions,
+            causal=causal,
+        )
+
+    @torch.no_grad()
+    def _initialise(self) -> None:
+        """Embeddings of length 1, Xavier matrices, and residual branches that shrink with depth.
+
+        So the sum of all branches stays of the order of the embeddings at any depth.
+        """
+        for module in self.modules():
+            if isinstance(module, nn.Linear) and module is not self.output_proj:
+                nn.init.xavier_uniform_(module.weight)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+            elif isinstance(module, nn.Embedding):
+                nn.init.normal_(module.weight, std=self.d_model**-0.5)
+        depth = max(len(self.encoder_layers), len(self.decoder_layers))
+        for name, parameter in self.named_parameters():
+            if name.endswith("out_proj.weight"):
+                parameter.mul_((2 * depth) ** -0.5)
+
+
+def _stack(
+    layer: type[EncoderLayer] | type[DecoderLayer], options: ModelOptions, depth: int
+) -> nn.ModuleList:
+    """`depth` layers, or one layer `depth` times if they share their weights."""
+    if options.share_layers:
+        return nn.ModuleList([layer(options)] * depth)
+    return nn.ModuleList(layer(options) for _ in range(depth))

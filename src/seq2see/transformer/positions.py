@@ -1,0 +1,201 @@
+"""How the model knows where a token stands: one class a scheme.
+
+A scheme may add to the embeddings (`embed`), or give terms to the attention (`terms`): turns of queries and keys, or a
+bias of the scores. Positions come as a vector of integers, so that a part of a sequence, or positions drawn at random,
+need no code of their own.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from seq2see.attention import PositionTerms
+from seq2see.options import Position
+
+
+class PositionScheme(nn.Module):
+    """No positions: the base of the schemes, and `none` itself. An encoder still sees the order through nothing."""
+
+    def embed(self, positions: Tensor) -> Tensor | None:
+        """What is added to the embeddings at these positions, int64 (T,): (T, D), or None for nothing."""
+        return None
+
+    def terms(self, query: Tensor, key: Tensor, new_key: Tensor) -> PositionTerms:
+        """What the attention gets.
+
+        Args:
+            query: positions of the queries, int64 (T,).
+            key: positions of all keys, int64 (S,).
+            new_key: positions of the keys that are not cached yet, int64.
+        """
+        return PositionTerms()
+
+
+class SinusoidalPositions(PositionScheme):
+    """Sines and cosines of falling frequency, added to the embeddings.
+
+    Args:
+        d_model: D, even.
+
+    Source:
+        Vaswani et al. 2017, section 3.5; sines first, then cosines, instead of in turn: a fixed permutation.
+    """
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.d_model = d_model
+
+    def embed(self, positions: Tensor) -> Tensor:
+        """Waves at these positions (T,): (T, D), between -1 and 1."""
+        angles = _angles(positions, self.d_model)
+        return torch.cat((angles.sin(), angles.cos()), dim=-1)
+
+
+class LearnedPositions(PositionScheme):
+    """A learned vector for each position, added to the embeddings.
+
+    Args:
+        d_model: D.
+        max_positions: number of vectors; a longer sequence is refused.
+    """
+
+    def __init__(self, d_model: int, max_positions: int) -> None:
+        super().__init__()
+        self.max_positions = max_positions
+        self.table = nn.Embedding(max_positions, d_model)
+
+    def embed(self, positions: Tensor) -> Tensor:
+        """Learned vectors at these positions (T,): (T, D).
+
+        Raises:
+            ValueError: there are more positions than vectors.
+        """
+        return self.table(positions)
+
+
+class RotaryPositions(PositionScheme):
+    """Queries and keys are turned by angles that grow with the position, so that scores depend on the distance.
+
+    Args:
+        width: K, width of a head, even.
+
+    Source:
+        Su et al. 2021, section 3.2; pairs are (i, i + K/2) instead of (2i, 2i + 1): a fixed permutation.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def terms(self, query: Tensor, key: Tensor, new_key: Tensor) -> PositionTerms:
+        """Turns of the queries and of the new keys."""
+        query_turn = self.turns(query)
+        return PositionTerms(query_turn, query_turn if new_key is query else self.turns(new_key))
+
+    def turns(self, positions: Tensor) -> Tensor:
+        """Cosines and sines of the angles at these positions (T,): (2, T, K/2)."""
+        angles = _angles(positions, self.width)
+        return torch.stack((angles.cos(), angles.sin()))
+
+
+class RelativePositions(PositionScheme):
+    """A learned number for each head and bucket of distances, added to the scores.
+
+    Near distances have a bucket each; far ones share buckets that widen logarithmically.
+
+    Args:
+        num_heads: H.
+        causal: only the past is looked at: all buckets are for it.
+        num_buckets: how many different distances are told apart.
+        max_distance: tokens; from here on all distances share the last bucket.
+
+    Source:
+        Raffel et al. 2020 (T5), section 2.1; one table a stack, shared by its layers.
+    """
+
+    def __init__(self, num_heads: int, *, causal: bool, num_buckets: int = 32, max_distance: int = 128) -> None:
+        super().__init__()
+        self.causal = causal
+        self.num_buckets = num_buckets
+        self.max_distance = max_distance
+        self.table = nn.Embedding(num_buckets, num_heads)
+        nn.init.normal_(self.table.weight, std=0.1)
+
+    def terms(self, query: Tensor, key: Tensor, new_key: Tensor) -> PositionTerms:
+        """Biases of the scores (H, T, S)."""
+        buckets = self.bucket(key[None, :] - query[:, None])  # (T, S)
+        return PositionTerms(bias=self.table(buckets).permute(2, 0, 1))
+
+    def bucket(self, offset: Tensor) -> Tensor:
+        """The bucket of each offset key - query, int64, same shape."""
+        num_buckets = self.num_buckets
+        first = torch.zeros_like(offset)
+        if self.causal:
+            distance = (-offset).clamp(min=0)
+        else:
+            num_buckets //= 2
+            first = (offset > 0) * num_buckets
+            distance = offset.abs()
+        num_exact = num_buckets // 2
+        ratio = distance.clamp(min=1).float() / num_exact
+        wide = num_exact + (ratio.log() / math.log(self.max_distance / num_exact) * (num_buckets - num_exact)).long()
+        return first + torch.where(distance < num_exact, distance, wide.clamp(max=num_buckets - 1))
+
+
+class AlibiPositions(PositionScheme):
+    """Scores fall linearly with the distance, at another slope in each head; nothing is learned.
+
+    In its two-sided form: past and future at the same distance lose the same.
+
+    Args:
+        num_heads: H.
+
+    Source:
+        Press et al. 2022, section 3; the slopes for any number of heads from its published code; two-sided: the
+        symmetric variant of its authors' notes on encoders.
+    """
+
+    def __init__(self, num_heads: int) -> None:
+        super().__init__()
+        self.slopes = alibi_slopes(num_heads)
+
+    def terms(self, query: Tensor, key: Tensor, new_key: Tensor) -> PositionTerms:
+        """Biases of the scores (H, T, S), 0 or below."""
+        distance = (query[:, None] - key[None, :]).abs()  # (T, S)
+        slopes = torch.tensor(self.slopes, device=query.device)[:, None, None]
+        return PositionTerms(bias=-slopes * distance)
+
+
+def alibi_slopes(num_heads: int) -> list[float]:
+    """One slope a head: a geometric series from 2^(-8/H); for other than powers of two every second of the next."""
+    power = 2 ** math.floor(math.log2(num_heads))
+    slopes = [2 ** (-8 * (head + 1) / power) for head in range(power)]
+    if power < num_heads:
+        slopes += alibi_slopes(2 * power)[::2][: num_heads - power]
+    return slopes
+
+
+def make_positions(
+    kind: Position, *, d_model: int, num_heads: int, max_positions: int, causal: bool
+) -> PositionScheme:
+    """The scheme of this kind, with parameters of its own."""
+    match kind:
+        case Position.sinusoidal:
+            return SinusoidalPositions(d_model)
+        case Position.learned:
+            return LearnedPositions(d_model, max_positions)
+        case Position.rope:
+            return RotaryPositions(d_model // num_heads)
+        case Position.relative:
+            return RelativePositions(num_heads, causal=causal)
+        case Position.alibi:
+            return AlibiPositions(num_heads)
+        case Position.none:
+            return PositionScheme()
+
+
+def _angles(positions: Tensor, width: int) -> Tensor:
+    """Position times frequency, float32 (T, width/2); frequencies fall from 1 to 1/10,000."""
+    exponents = torch.arange(0, width, 2, device=positions.device, dtype=torch.float32) / width
+    return positions[:, None] * 10_000.0**-exponents
