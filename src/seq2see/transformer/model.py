@@ -133,7 +133,7 @@ class Transformer(nn.Module):
         return DecoderCache(len(self.decoder_layers))
 
     def _cross_terms(self, query: Tensor, num_keys: int) -> PositionTerms:
-        key = torch.arange(num_keys, device=query.device)
+        key = self._draw_positions(num_keys, query.device)
         return self.cross_positions.terms(query, key, key)
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor, scheme: PositionScheme, positions: Tensor) -> Tensor:

@@ -1,0 +1,179 @@
+"""Pairs as ids in flat arrays, and how some of them become one padded batch."""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice, repeat
+from typing import NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from seq2see.tasks import Pair
+from seq2see.text import BOS, EOS, PAD, UNK, Tokenizer
+
+_PAIRS_AT_ONCE = 8_192  # tokenised together: enough to keep the cores busy, little memory
+
+
+class Batch(NamedTuple):
+    """Some pairs, padded on the right with PAD.
+
+    Attributes:
+        ids: which pairs these are: their places in the list that was encoded, int64 (B,).
+        src: source tokens and EOS, int64 (B, S).
+        src_mask: True where `src` is a real token, EOS included, bool (B, S).
+        tgt_in: BOS and the target tokens, int64 (B, T).
+        tgt_out: the target tokens and EOS, int64 (B, T).
+    """
+
+    ids: Tensor
+    src: Tensor
+    src_mask: Tensor
+    tgt_in: Tensor
+    tgt_out: Tensor
+
+
+class Texts(NamedTuple):
+    """The tokens of many texts, one after the other, each text ending in EOS.
+
+    Attributes:
+        flat: token ids, int32 (tokens,); text i is `flat[offsets[i] : offsets[i + 1]]`.
+        offsets: where each text begins, and the end, int64 (texts + 1,).
+    """
+
+    flat: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def of(cls, texts: Sequence[list[int]]) -> Self:
+        """Texts of these tokens, EOS added to each."""
+        lengths = np.fromiter((len(tokens) + 1 for tokens in texts), dtype=np.int64, count=len(texts))
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        ends = repeat((EOS,))
+        tokens = chain.from_iterable(chain.from_iterable(zip(texts, ends, strict=False)))
+        return cls(np.fromiter(tokens, dtype=np.int32, count=int(offsets[-1])), offsets)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Texts"]) -> Self:
+        """The texts of all parts."""
+        flat = np.concatenate([np.zeros(0, dtype=np.int32), *(part.flat for part in parts)])
+        lengths = np.concatenate([np.zeros(1, dtype=np.int64), *(part.lengths for part in parts)])
+        return cls(flat, np.cumsum(lengths))
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each text, EOS included, int64 (texts,)."""
+        return np.diff(self.offsets)
+
+    def only(self, kept: np.ndarray) -> "Texts":
+        """The texts where `kept`, bool (texts,), is True."""
+        lengths = self.lengths
+        return Texts(self.flat[np.repeat(kept, lengths)], np.concatenate([[0], np.cumsum(lengths[kept])]))
+
+    def padded(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The texts with these numbers, int64 (B, L), and True where a token is real, bool (B, L)."""
+        begins = self.offsets[indices]
+        lengths = self.offsets[indices + 1] - begins
+        columns = np.arange(lengths.max())
+        real = columns < lengths[:, None]
+        tokens = np.full(real.shape, PAD, dtype=np.int64)
+        tokens[real] = self.flat[(begins[:, None] + columns)[real]]
+        return tokens, real
+
+
+class EncodedPairs(Dataset[Batch]):
+    """Tokenised pairs in four flat arrays: small in memory, quick to pickle for a worker process.
+
+    `pairs[indices]` and `pairs.batch(indices)` are the same: a `Batch` of those pairs.
+
+    Args:
+        source: the tokens of all sources.
+        target: the tokens of all targets.
+        ids: for each pair, its place in the list that was encoded, int64 (pairs,).
+        num_dropped: pairs that were left out because they were too long.
+    """
+
+    def __init__(self, source: Texts, target: Texts, *, ids: np.ndarray, num_dropped: int = 0) -> None:
+        self._source = source
+        self._target = target
+        self._ids = ids
+        self.num_dropped = num_dropped
+
+    @classmethod
+    def from_pairs(
+        cls,
+        pairs: Iterable[Pair],
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        *,
+        max_length: int | None = None,
+    ) -> Self:
+        """Tokenises pairs.
+
+        Args:
+            pairs: what to tokenise; read once.
+            source_tokenizer: for the sources.
+            target_tokenizer: for the targets.
+            max_length: tokens a side, EOS included; pairs with a longer side are dropped and counted. None (for all but
+                training pairs): none is.
+
+        Raises:
+            ValueError: there are pairs and all of them are longer than `max_length`.
+        """
+        sources, targets, ids = [], [], []
+        num_seen = num_dropped = 0
+        rest = iter(pairs)
+        while some := list(islice(rest, _PAIRS_AT_ONCE)):
+            source = Texts.of(source_tokenizer.encode_batch(pair.source for pair in some))
+            target = Texts.of(target_tokenizer.encode_batch(pair.target for pair in some))
+            places = np.arange(num_seen, num_seen + len(some))
+            num_seen += len(some)
+            if max_length is not None:
+                fits = np.maximum(source.lengths, target.lengths) <= max_length
+                source, target, places = source.only(fits), target.only(fits), places[fits]
+            num_dropped += len(some) - len(places)
+            sources.append(source)
+            targets.append(target)
+            ids.append(places)
+        if num_seen and num_dropped == num_seen:
+            raise ValueError(
+                f"data.max_length ({max_length}) leaves none of the {num_seen} pairs: each has a side with more tokens,"
+                " the end included; set a larger data.max_length"
+            )
+        all_ids = np.concatenate([np.zeros(0, dtype=np.int64), *ids])
+        return cls(Texts.joined(sources), Texts.joined(targets), ids=all_ids, num_dropped=num_dropped)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def source_lengths(self) -> np.ndarray:
+        """Source tokens of each pair, EOS included, int64 (pairs,)."""
+        return self._source.lengths
+
+    @property
+    def target_lengths(self) -> np.ndarray:
+        """Target tokens of each pair, EOS included, int64 (pairs,)."""
+        return self._target.lengths
+
+    @property
+    def num_unknown(self) -> tuple[int, int]:
+        """Tokens that are UNK, in all sources and in all targets."""
+        return int((self._source.flat == UNK).sum()), int((self._target.flat == UNK).sum())
+
+    def batch(self, indices: Sequence[int] | np.ndarray) -> Batch:
+        """These pairs in this order, padded on the right.
+
+        Args:
+            indices: at least one, each from 0 to `len(self) - 1`.
+        """
+        chosen = np.asarray(indices, dtype=np.int64)
+        src, src_mask = self._source.padded(chosen)
+        tgt_out, tgt_mask = self._target.padded(chosen)
+        tgt_in = np.full_like(tgt_out, BOS)
+        tgt_in[:, 1:] = np.where(tgt_mask[:, 1:], tgt_out[:, :-1], PAD)
+        arrays = (self._ids[chosen], src, src_mask, tgt_in, tgt_out)
+        return Batch(*map(torch.from_numpy, arrays))
+
+    def __getitem__(self, indices: Sequence[int] | np.ndarray) -> Batch:
+        return self.batch(indices)

@@ -1,0 +1,101 @@
+// Colour scales: one lightness ramp for weights, one two-sided ramp for differences, both even to the eye (OKLab) and safe for
+// colour-blind readers because lightness, or blue against orange, carries the value.
+
+// Stops are [lightness, chroma, hue in degrees].
+const RAMPS = {
+  light: {
+    weight: [[0.972, 0.008, 235], [0.90, 0.055, 205], [0.74, 0.105, 215], [0.56, 0.125, 245], [0.38, 0.125, 275], [0.24, 0.085, 290]],
+    less: [[0.965, 0.006, 240], [0.80, 0.10, 62], [0.58, 0.15, 45], [0.38, 0.11, 35]],
+    more: [[0.965, 0.006, 240], [0.78, 0.085, 235], [0.54, 0.13, 255], [0.32, 0.12, 275]],
+  },
+  dark: {
+    weight: [[0.215, 0.018, 265], [0.33, 0.085, 282], [0.47, 0.125, 260], [0.64, 0.120, 225], [0.80, 0.105, 190], [0.95, 0.060, 140]],
+    less: [[0.23, 0.015, 265], [0.42, 0.09, 45], [0.64, 0.14, 55], [0.88, 0.10, 80]],
+    more: [[0.23, 0.015, 265], [0.40, 0.10, 270], [0.62, 0.12, 245], [0.88, 0.07, 215]],
+  },
+};
+
+const rampCache = new Map();
+
+const themeNow = () => document.documentElement.dataset.theme
+  || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+
+// 256 colours [red, green, blue], for the theme now.
+function ramp(name) {
+  const theme = themeNow();
+  const mark = `${theme} ${name}`;
+  if (!rampCache.has(mark)) {
+    const stops = RAMPS[theme][name];
+    rampCache.set(mark, Array.from({ length: 256 }, (_, i) => between(stops, i / 255)));
+  }
+  return rampCache.get(mark);
+}
+
+function between(stops, place) {
+  const scaled = place * (stops.length - 1);
+  const index = Math.min(Math.floor(scaled), stops.length - 2);
+  const share = scaled - index;
+  const [from, to] = [stops[index], stops[index + 1]].map(([lightness, chroma, hue]) => {
+    const angle = (hue * Math.PI) / 180;
+    return [lightness, chroma * Math.cos(angle), chroma * Math.sin(angle)];
+  });
+  return oklab(...from.map((value, i) => value + (to[i] - value) * share));
+}
+
+function oklab(lightness, a, b) {
+  const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+  const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+  const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
+  return [
+    4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
+    -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+    -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s,
+  ].map((linear) => {
+    const clipped = Math.min(1, Math.max(0, linear));
+    const encoded = clipped <= 0.0031308 ? 12.92 * clipped : 1.055 * clipped ** (1 / 2.4) - 0.055;
+    return Math.round(255 * encoded);
+  });
+}
+
+// Where a weight stands on its ramp, 0 to 1.
+function strength(value, scale, rowLargest) {
+  const size = Math.abs(value);
+  if (scale === 'row') return rowLargest > 0 ? size / rowLargest : 0;
+  return scale === 'sqrt' ? Math.sqrt(size) : size;
+}
+
+function cellColour(matrix, query, key, scale, rowLargest) {
+  const value = cellValue(matrix, query, key);
+  const place = Math.round(255 * Math.min(1, strength(value, scale, rowLargest)));
+  return ramp(matrix.signed ? (value < 0 ? 'less' : 'more') : 'weight')[place];
+}
+
+function rowLargest(matrix, query) {
+  let largest = 0;
+  for (let key = 0; key < matrix.numKeys; key += 1) largest = Math.max(largest, Math.abs(cellValue(matrix, query, key)));
+  return largest;
+}
+
+// The map with one pixel a cell; cells that cannot be seen stay clear, so that the hatching behind them shows.
+function mapImage(matrix, scale) {
+  const image = new ImageData(matrix.numKeys, matrix.numQueries);
+  for (let query = 0; query < matrix.numQueries; query += 1) {
+    const largest = rowLargest(matrix, query);
+    for (let key = 0; key < visibleKeys(matrix, query); key += 1) {
+      const at = 4 * (query * matrix.numKeys + key);
+      image.data.set(cellColour(matrix, query, key, scale, largest), at);
+      image.data[at + 3] = 255;
+    }
+  }
+  return image;
+}
+
+// A small picture of a map, stretched by the style sheet.
+function paintSmall(canvas, matrix, scale) {
+  canvas.width = matrix.numKeys;
+  canvas.height = matrix.numQueries;
+  canvas.getContext('2d').putImageData(mapImage(matrix, scale), 0, 0);
+}
+
+const rgb = (colour) => `rgb(${colour.join(' ')})`;
+const hex = (colour) => `#${colour.map((part) => part.toString(16).padStart(2, '0')).join('')}`;

@@ -1,0 +1,105 @@
+// The log inside the page: tokens, scores and measures at once, maps step by step when they are looked at.
+
+const KINDS = ['encoder', 'decoder', 'cross'];
+
+function readLog() {
+  const log = JSON.parse(byId('log').textContent);
+  log.layers = { encoder: log.model.num_encoder_layers, decoder: log.model.num_decoder_layers, cross: log.model.num_decoder_layers };
+  log.heads = log.model.num_heads;
+  log.offsets = cellOffsets(log);
+  log.unpacked = new Map();
+  log.matrices = new Map();
+  return log;
+}
+
+function mapSize(log, example, kind) {
+  const { sourceTokens, targetTokens } = log.examples[example];
+  return {
+    numQueries: kind === 'encoder' ? sourceTokens.length : targetTokens.length,
+    numKeys: kind === 'decoder' ? targetTokens.length : sourceTokens.length,
+  };
+}
+
+// Where each example's maps of each kind start in a step's bytes.
+function cellOffsets(log) {
+  let offset = 0;
+  return log.examples.map((_, example) => Object.fromEntries(KINDS.map((kind) => {
+    const { numQueries, numKeys } = mapSize(log, example, kind);
+    const start = offset;
+    offset += log.layers[kind] * log.heads * numQueries * numKeys;
+    return [kind, start];
+  })));
+}
+
+// The bytes of one step; a promise the first time, and kept.
+function unpack(log, stepIndex) {
+  if (!log.unpacked.has(stepIndex)) log.unpacked.set(stepIndex, inflate(log.maps[stepIndex]));
+  return log.unpacked.get(stepIndex);
+}
+
+async function inflate(base64) {
+  const text = atob(base64);
+  const bytes = Uint8Array.from({ length: text.length }, (_, i) => text.charCodeAt(i));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// One head's map of one pair: {weights (row after row), numQueries, numKeys, causal}.
+async function loadMatrix(log, { stepIndex, example, kind, layer, head }) {
+  const name = [stepIndex, example, kind, layer, head].join(' ');
+  if (!log.matrices.has(name)) {
+    const bytes = await unpack(log, stepIndex);
+    if (log.matrices.size > 600) log.matrices.clear();
+    log.matrices.set(name, readMatrix(log, bytes, { example, kind, layer, head }));
+  }
+  return log.matrices.get(name);
+}
+
+function readMatrix(log, bytes, { example, kind, layer, head }) {
+  const { numQueries, numKeys } = mapSize(log, example, kind);
+  const start = log.offsets[example][kind] + (layer * log.heads + head) * numQueries * numKeys;
+  const weights = new Float32Array(numQueries * numKeys);
+  for (let query = 0; query < numQueries; query += 1) {
+    let sum = 0;
+    for (let i = query * numKeys; i < (query + 1) * numKeys; i += 1) {
+      weights[i] = (bytes[start + i] / 255) ** 2;
+      sum += weights[i];
+    }
+    if (sum > 0) for (let i = query * numKeys; i < (query + 1) * numKeys; i += 1) weights[i] /= sum;
+  }
+  return { weights, numQueries, numKeys, causal: kind === 'decoder' };
+}
+
+function subtract(left, right) {
+  return { ...left, weights: left.weights.map((weight, i) => weight - right.weights[i]), signed: true };
+}
+
+const isVisible = (matrix, query, key) => !matrix.causal || key <= query;
+const visibleKeys = (matrix, query) => (matrix.causal ? query + 1 : matrix.numKeys);
+const cellValue = (matrix, query, key) => matrix.weights[query * matrix.numKeys + key];
+
+// For each target word with a true link: was the source word with the largest weight (EOS left out) one of its links?
+// Returns {hits, missed, wrong}, lists of [query, key].
+function judge(matrix, links, rows) {
+  const first = rows === 'reads' ? 1 : 0;
+  const byTarget = new Map();
+  for (const [source, target] of links) byTarget.set(target, [...(byTarget.get(target) || []), source]);
+  const hits = [];
+  const missed = [];
+  const wrong = [];
+  for (const [target, sources] of byTarget) {
+    const query = target + first;
+    const chosen = largestKey(matrix, query, matrix.numKeys - 1);
+    if (!sources.includes(chosen)) wrong.push([query, chosen]);
+    for (const source of sources) (source === chosen ? hits : missed).push([query, source]);
+  }
+  return { hits, missed, wrong };
+}
+
+function largestKey(matrix, query, numKeys) {
+  let best = 0;
+  for (let key = 1; key < numKeys; key += 1) {
+    if (cellValue(matrix, query, key) > cellValue(matrix, query, best)) best = key;
+  }
+  return best;
+}

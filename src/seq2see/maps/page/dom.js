@@ -1,0 +1,70 @@
+// Making elements. Text only ever enters the page through text nodes and attributes, never as markup.
+
+const SVG_NAMESPACE = 'http://www.w3.org/2000/svg';
+
+const byId = (id) => document.getElementById(id);
+
+function element(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG_NAMESPACE, tag), attributes, children);
+}
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? '' : String(value));
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+// A row of buttons of which one is pressed.
+function segments(box, choices, chosen, choose) {
+  box.replaceChildren(...choices.map(([value, label]) => element('button', {
+    type: 'button', 'aria-pressed': String(value === chosen), 'data-value': value, onclick: () => choose(value),
+  }, label)));
+}
+
+// Keeps the focus on "the same" button when its group is made anew.
+function keepingFocus(box, change) {
+  const focused = box.contains(document.activeElement) ? document.activeElement : null;
+  const mark = focused && (focused.id ? ['id', focused.id] : focused.dataset.value ? ['data-value', focused.dataset.value] : null);
+  change();
+  if (!mark) return;
+  const again = [...box.querySelectorAll(`[${mark[0]}]`)].find((node) => node.getAttribute(mark[0]) === mark[1]);
+  if (again) again.focus({ preventScroll: true });
+}
+
+function options(select, choices, chosen) {
+  const same = select.options.length === choices.length
+    && choices.every(([value, label], i) => select.options[i].value === String(value) && select.options[i].text === label);
+  if (!same) select.replaceChildren(...choices.map(([value, label]) => element('option', { value }, label)));
+  select.value = String(chosen);
+}
+
+const measuringContext = document.createElement('canvas').getContext('2d');
+
+function textWidth(text, font) {
+  measuringContext.font = font;
+  return measuringContext.measureText(text).width;
+}
+
+// Cut to a width in pixels, whole characters only.
+function cutText(text, font, width) {
+  if (textWidth(text, font) <= width) return text;
+  const characters = Array.from(text);
+  let low = 1;
+  let high = Math.max(1, characters.length);
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (textWidth(characters.slice(0, middle).join('') + '\u2026', font) <= width) low = middle;
+    else high = middle - 1;
+  }
+  return characters.slice(0, low).join('') + '\u2026';
+}
+
+const cssValue = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

@@ -1,0 +1,114 @@
+// All heads of a kind: thumbnails to choose from, and the table of their measures.
+
+function measureAt(log, kind, name, stepIndex, layer, head) {
+  return name && log.measures[kind][name] ? log.measures[kind][name][stepIndex][layer][head] : null;
+}
+
+const lowIsGood = (name) => name.startsWith('alignment_error_rate');
+
+function allHeads(log, kind) {
+  return Array.from({ length: log.layers[kind] * log.heads }, (_, i) => ({ layer: Math.floor(i / log.heads), head: i % log.heads }));
+}
+
+// Best first; without a value last.
+function sortedHeads(view) {
+  const { log, state } = view;
+  const heads = allHeads(log, state.kind);
+  if (!state.sorted || !state.measure) return heads;
+  const value = ({ layer, head }) => measureAt(log, state.kind, state.measure, state.stepIndex, layer, head);
+  const sign = lowIsGood(state.measure) ? 1 : -1;
+  return heads.sort((one, two) => sign * ((value(one) ?? sign * Infinity) - (value(two) ?? sign * Infinity)));
+}
+
+async function drawThumbs(box, view, app) {
+  const { log, state } = view;
+  const heads = sortedHeads(view);
+  const matrices = await Promise.all(heads.map((place) => loadMatrix(log, { ...state, ...place })));
+  if (!app.isCurrent(view)) return;
+  keepingFocus(box, () => {
+    const buttons = heads.map((place, i) => thumb(view, place, matrices[i], app));
+    const lines = state.sorted
+      ? [element('div', { class: 'thumb-line flow' }, ...buttons)]
+      : Array.from({ length: log.layers[state.kind] }, (_, layer) => element('div', { class: 'thumb-line' },
+        element('span', { class: 'line-name', 'aria-hidden': 'true' }, `L${layer + 1}`),
+        ...buttons.slice(layer * log.heads, (layer + 1) * log.heads)));
+    box.replaceChildren(...lines);
+    box.style.setProperty('--heads', log.heads);
+  });
+}
+
+function thumb(view, { layer, head }, matrix, app) {
+  const { log, state } = view;
+  const chosen = layer === state.layer && head === state.head;
+  const value = measureAt(log, state.kind, state.measure, state.stepIndex, layer, head);
+  const canvas = element('canvas', { class: 'small', 'aria-hidden': 'true' });
+  paintSmall(canvas, matrix, state.scale);
+  const said = state.measure ? `, ${MEASURES[state.measure][0]} ${figure(value)}` : '';
+  return element('button', {
+    type: 'button', class: 'thumb', 'data-value': `${layer}.${head}`, 'aria-pressed': String(chosen),
+    tabindex: chosen ? 0 : -1, 'aria-label': headName(layer, head) + said,
+    onclick: () => app.change({ layer, head }), onkeydown: (event) => moveHead(event, view, { layer, head }, app),
+  }, canvas, element('span', { class: 'thumb-name' },
+    element('span', {}, state.sorted ? `${layer + 1}.${head + 1}` : `H${head + 1}`), element('b', {}, state.measure ? figure(value) : '')));
+}
+
+function moveHead(event, view, { layer, head }, app) {
+  const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+  const move = moves[event.key];
+  if (!move) return;
+  event.preventDefault();
+  event.stopPropagation();
+  let to = { layer: clamp(layer + move[0], 0, view.log.layers[view.state.kind] - 1), head: clamp(head + move[1], 0, view.log.heads - 1) };
+  if (view.state.sorted) {
+    const order = sortedHeads(view);
+    const at = order.findIndex((place) => place.layer === layer && place.head === head);
+    to = order[clamp(at + (move[0] || move[1]), 0, order.length - 1)];
+  }
+  app.change(to, { focusHead: true });
+}
+
+function createLedger(table, app) {
+  let sort = { name: null, ascending: true };
+
+  function draw(view) {
+    const { log, state } = view;
+    const names = measureNames(log, state.kind);
+    const value = (name, { layer, head }) => measureAt(log, state.kind, name, state.stepIndex, layer, head);
+    const heads = allHeads(log, state.kind);
+    if (names.includes(sort.name)) {
+      const sign = sort.ascending ? 1 : -1;
+      heads.sort((one, two) => sign * ((value(sort.name, one) ?? sign * Infinity) - (value(sort.name, two) ?? sign * Infinity)));
+    } else if (!sort.ascending) heads.reverse();
+    const header = (name, label, title) => element('th', {
+      scope: 'col', 'aria-sort': sort.name === name ? (sort.ascending ? 'ascending' : 'descending') : 'none',
+    }, element('button', { type: 'button', 'data-value': `sort ${name}`, title, onclick: () => {
+      sort = { name, ascending: sort.name === name ? !sort.ascending : name === null || lowIsGood(name) };
+      draw(view);
+    } }, label));
+    keepingFocus(table, () => table.replaceChildren(
+      element('thead', {}, element('tr', {}, header(null, 'head', 'Layer and head'),
+        ...names.map((name) => header(name, MEASURES[name][0], `${MEASURES[name][2]} (${MEASURES[name][1]})`)))),
+      element('tbody', {}, ...heads.map((place) => row(view, place, names, value))),
+    ));
+  }
+
+  function row(view, place, names, value) {
+    const chosen = place.layer === view.state.layer && place.head === view.state.head;
+    return element('tr', { class: chosen ? 'chosen-row' : null, onclick: () => app.change(place) },
+      element('th', { scope: 'row' }, element('button', {
+        type: 'button', 'data-value': `row ${place.layer}.${place.head}`, 'aria-pressed': String(chosen),
+        'aria-label': headName(place.layer, place.head),
+      }, `L${place.layer + 1} H${place.head + 1}`)),
+      ...names.map((name) => element('td', {}, meter(view, name, value(name, place)), element('span', {}, figure(value(name, place))))));
+  }
+
+  // A hairline bar under each figure, on the column's own range.
+  function meter(view, name, number) {
+    const all = view.log.measures[view.state.kind][name][view.state.stepIndex].flat().filter((one) => one !== null);
+    const bar = element('i', { class: 'meter', 'aria-hidden': 'true' });
+    bar.style.setProperty('--share', number === null ? 0 : Math.abs(number) / Math.max(1e-9, 1, ...all.map(Math.abs)));
+    return bar;
+  }
+
+  return { draw };
+}

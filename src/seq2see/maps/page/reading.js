@@ -1,0 +1,60 @@
+// The chosen cell in words, its row as bars, and the head's measures with their course over training.
+
+function drawReading(view) {
+  const said = sayCell(view);
+  if (byId('said').textContent !== said) byId('said').textContent = said;
+  byId('row-bars').replaceChildren(...rowBars(view));
+  byId('head-measures').replaceChildren(...headMeasures(view));
+}
+
+const MOST_BARS = 12;
+
+function rowBars(view) {
+  const { query, key, keyEnd } = view.state;
+  if (query === null) return [];
+  const matrix = view.shown;
+  const [low, high] = key <= keyEnd ? [key, keyEnd] : [keyEnd, key];
+  let keys = Array.from({ length: visibleKeys(matrix, query) }, (_, k) => k);
+  const hidden = keys.length - MOST_BARS;
+  if (hidden > 0) {
+    keys = keys.sort((one, two) => Math.abs(cellValue(matrix, query, two)) - Math.abs(cellValue(matrix, query, one)))
+      .slice(0, MOST_BARS).sort((one, two) => one - two);
+  }
+  const rows = keys.map((k) => {
+    const value = cellValue(matrix, query, k);
+    const bar = element('i', { class: 'bar' });
+    bar.style.width = `${(100 * Math.min(1, Math.abs(value))).toFixed(1)}%`;
+    bar.style.background = rgb(ramp(matrix.signed ? (value < 0 ? 'less' : 'more') : 'weight')[Math.round(110 + 110 * Math.min(1, Math.abs(value)))]);
+    const isTrue = view.links && view.links.some(([source, target]) => source === k && target === query - (view.state.rows === 'reads' ? 1 : 0));
+    return element('tr', { class: k >= low && k <= high ? 'chosen-row' : null },
+      element('th', { scope: 'row', class: view.keyLabels[k].special ? 'special' : null, dir: 'auto', title: view.keyLabels[k].text }, view.keyLabels[k].text),
+      element('td', {}, bar, isTrue ? element('i', { class: 'true-dot', title: 'true link' }) : null),
+      element('td', { class: 'number' }, matrix.signed ? signedFigure(value) : figure(value)));
+  });
+  const note = hidden > 0 ? [element('p', { class: 'footnote' }, `and ${hidden} more with less`)] : [];
+  return [element('table', { class: 'bars', 'aria-label': `Attention ${rowPhrase(view, query)}` }, element('tbody', {}, ...rows)), ...note];
+}
+
+function headMeasures(view) {
+  const { log, state } = view;
+  const names = measureNames(log, state.kind);
+  if (!names.length) return [];
+  const rows = names.map((name) => {
+    const course = log.measures[state.kind][name].map((layers) => layers[state.layer][state.head]);
+    return element('div', { title: `${MEASURES[name][2]} (${MEASURES[name][1]})` },
+      element('dt', {}, MEASURES[name][0]), element('dd', {}, sparkline(course, state.stepIndex), element('b', {}, figure(course[state.stepIndex]))));
+  });
+  return [element('h3', {}, headName(state.layer, state.head)), element('dl', { class: 'measures' }, ...rows)];
+}
+
+function sparkline(course, at) {
+  const known = course.filter((value) => value !== null);
+  const top = Math.max(1, ...known);
+  const x = (i) => 2 + (i * 60) / Math.max(1, course.length - 1);
+  const y = (value) => 14 - (value / top) * 12;
+  const points = course.map((value, i) => (value === null ? null : `${x(i).toFixed(1)},${y(value).toFixed(1)}`)).filter(Boolean);
+  return svg('svg', { class: 'spark', viewBox: '0 0 64 16', width: 64, height: 16, 'aria-hidden': 'true' },
+    svg('line', { class: 'spark-base', x1: 2, x2: 62, y1: 14, y2: 14 }),
+    svg('polyline', { points: points.join(' '), fill: 'none' }),
+    course[at] === null || course[at] === undefined ? null : svg('circle', { cx: x(at), cy: y(course[at]), r: 2.2 }));
+}

@@ -1,0 +1,102 @@
+// What is being looked at: one plain object, written into the address so that a view can be sent.
+//
+// {kind, example, layer, head, stepIndex, query, key, keyEnd, rows, scale, drawing, truth, measure, sorted,
+//  otherIndex, otherLayer, otherHead, shows}
+// `query` is null when no cell is chosen, and 'any' until the first drawing has picked one.
+
+const CHOICES = {
+  kind: KINDS,
+  rows: ['predicts', 'reads'],
+  scale: ['linear', 'row', 'sqrt'],
+  drawing: ['map', 'lines'],
+  shows: ['this', 'other', 'difference'],
+};
+
+// The first view: the last step, and if the alignment is known the head that follows it best.
+function firstState(log) {
+  const state = {
+    kind: 'cross', example: 0, layer: log.layers.cross - 1, head: 0, stepIndex: log.steps.length - 1, query: 'any', key: 0, keyEnd: 0,
+    rows: 'predicts', scale: 'linear', drawing: 'map', truth: true, measure: null, sorted: false,
+    otherIndex: null, otherLayer: null, otherHead: null, shows: 'difference',
+  };
+  const rates = log.measures.cross.alignment_error_rate;
+  if (!rates) return state;
+  let best = Infinity;
+  rates[state.stepIndex].forEach((heads, layer) => heads.forEach((rate, head) => {
+    if (rate !== null && rate < best) [best, state.layer, state.head] = [rate, layer, head];
+  }));
+  return state;
+}
+
+// Pull every number back into its range; called after each change, so that no part has to check.
+function normalise(log, state) {
+  const next = { ...state };
+  for (const [name, choices] of Object.entries(CHOICES)) if (!choices.includes(next[name])) next[name] = choices[0];
+  next.example = clamp(next.example, 0, log.examples.length - 1);
+  next.stepIndex = clamp(next.stepIndex, 0, log.steps.length - 1);
+  next.layer = clamp(next.layer, 0, Math.max(0, log.layers[next.kind] - 1));
+  next.head = clamp(next.head, 0, log.heads - 1);
+  if (next.query !== null && next.query !== 'any') {
+    const { numQueries, numKeys } = mapSize(log, next.example, next.kind);
+    next.query = clamp(next.query, 0, numQueries - 1);
+    next.key = clamp(next.key, 0, numKeys - 1);
+    next.keyEnd = clamp(next.keyEnd, 0, numKeys - 1);
+  }
+  if (next.otherIndex !== null) {
+    next.otherIndex = clamp(next.otherIndex, 0, log.steps.length - 1);
+    next.otherLayer = clamp(next.otherLayer ?? next.layer, 0, Math.max(0, log.layers[next.kind] - 1));
+    next.otherHead = clamp(next.otherHead ?? next.head, 0, log.heads - 1);
+  }
+  const names = measureNames(log, next.kind);
+  if (!names.includes(next.measure)) next.measure = names[0] || null;
+  return next;
+}
+
+const clamp = (value, low, high) => Math.min(high, Math.max(low, Math.round(Number(value)) || 0));
+
+function writeAddress(log, state) {
+  const parts = new URLSearchParams({
+    kind: state.kind, pair: state.example + 1, layer: state.layer + 1, head: state.head + 1, step: log.steps[state.stepIndex].step,
+  });
+  if (Number.isInteger(state.query)) {
+    parts.set('row', state.query + 1);
+    parts.set('column', state.key === state.keyEnd ? state.key + 1 : `${state.key + 1}-${state.keyEnd + 1}`);
+  } else if (state.query === null) parts.set('cell', 'none');
+  const usual = { rows: 'predicts', scale: 'linear', drawing: 'map' };
+  for (const [name, value] of Object.entries(usual)) if (state[name] !== value) parts.set(name, state[name]);
+  if (!state.truth) parts.set('truth', 'off');
+  if (state.otherIndex !== null) {
+    parts.set('with', `${log.steps[state.otherIndex].step}.${state.otherLayer + 1}.${state.otherHead + 1}`);
+    if (state.shows !== 'difference') parts.set('shows', state.shows);
+  }
+  return `#${parts}`;
+}
+
+function readAddress(log, address, state) {
+  const parts = new URLSearchParams(address.replace(/^#/, ''));
+  if (!parts.has('kind')) return state;
+  const next = { ...state, query: parts.get('cell') === 'none' ? null : 'any', keyEnd: 0, key: 0 };
+  for (const name of Object.keys(CHOICES)) if (parts.has(name)) next[name] = parts.get(name);
+  if (parts.has('pair')) next.example = Number(parts.get('pair')) - 1;
+  if (parts.has('layer')) next.layer = Number(parts.get('layer')) - 1;
+  if (parts.has('head')) next.head = Number(parts.get('head')) - 1;
+  if (parts.has('step')) next.stepIndex = nearestStep(log, Number(parts.get('step')));
+  if (parts.has('row') && parts.has('column')) {
+    const [from, to] = parts.get('column').split('-').map(Number);
+    Object.assign(next, { query: Number(parts.get('row')) - 1, key: from - 1, keyEnd: (to || from) - 1 });
+  }
+  next.truth = parts.get('truth') !== 'off';
+  if (parts.has('with')) {
+    const [step, layer, head] = parts.get('with').split('.').map(Number);
+    Object.assign(next, { otherIndex: nearestStep(log, step), otherLayer: layer - 1, otherHead: head - 1 });
+  }
+  return next;
+}
+
+function nearestStep(log, step) {
+  let best = 0;
+  log.steps.forEach((stored, i) => {
+    if (Math.abs(stored.step - step) < Math.abs(log.steps[best].step - step)) best = i;
+  });
+  return best;
+}

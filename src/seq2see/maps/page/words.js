@@ -1,0 +1,114 @@
+// Everything the page says: labels, numbers, sentences.
+
+const KIND_NAMES = { encoder: 'Encoder', decoder: 'Decoder', cross: 'Cross' };
+const KIND_TITLES = { encoder: 'Encoder self-attention', decoder: 'Decoder self-attention', cross: 'Cross-attention' };
+const KIND_NOTES = {
+  encoder: 'the source looks at itself',
+  decoder: 'the target so far looks at itself',
+  cross: 'the target looks at the source',
+};
+
+// [short name, unit or direction, what it is]; the order is the order of the tables.
+const MEASURES = {
+  alignment_error_rate: ['alignment error', 'lower is better', 'wrong links, predicts rows, 0 to 1'],
+  alignment_error_rate_reads: ['alignment error, reads', 'lower is better', 'wrong links, reads rows, 0 to 1'],
+  alignment_mass: ['on true links', 'share', 'weight on truly linked words, predicts rows'],
+  alignment_mass_reads: ['on true links, reads', 'share', 'weight on truly linked words, reads rows'],
+  confidence: ['confidence', 'share', 'largest weight of a row'],
+  entropy: ['entropy', 'nats', 'spread of a row'],
+  effective_keys: ['effective keys', 'tokens', 'equal shares with the same entropy'],
+  previous_share: ['on the previous', 'share', 'weight on the token before'],
+  same_share: ['on itself', 'share', 'weight on the token itself'],
+  next_share: ['on the next', 'share', 'weight on the token after'],
+  bos_mass: ['on BOS', 'share', 'weight on the start of the sentence'],
+  eos_mass: ['on EOS', 'share', 'weight on the end of the sentence'],
+  sink_mass: ['on one token', 'share', 'weight on the token that gets most in its sentence'],
+  diagonality: ['diagonality', '1 is diagonal', 'nearness to the straight line'],
+  coverage: ['coverage', 'share', 'how much of each key is looked at'],
+  head_distance: ['apart from others', 'bits', 'Jensen-Shannon divergence to the other heads of the layer'],
+  drift: ['moved', 'bits', 'Jensen-Shannon divergence to the stored step before'],
+};
+
+const measureNames = (log, kind) => Object.keys(MEASURES).filter((name) => log.measures[kind][name]);
+
+function figure(value, digits = 2) {
+  if (value === null || value === undefined || Number.isNaN(value)) return '\u2013';
+  const text = Math.abs(value).toFixed(digits);
+  return (value < 0 && Number(text) !== 0 ? '\u2212' : '') + text;
+}
+
+const signedFigure = (value) => (value >= 0 ? '+' : '') + figure(value);
+
+const headName = (layer, head) => `Layer ${layer + 1}, head ${head + 1}`;
+const quoted = (text) => `\u201c${text}\u201d`;
+const thousands = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, '\u202f');
+
+// Labels of an axis: [{text, special}]. `rows` says whether a decoder row is named for what it predicts or what it reads.
+function queryLabels(log, example, kind, rows) {
+  const { sourceTokens } = log.examples[example];
+  if (kind === 'encoder') return sourceLabels(sourceTokens);
+  return rows === 'reads' ? readLabels(log, example) : predictedLabels(log, example);
+}
+
+function keyLabels(log, example, kind) {
+  return kind === 'decoder' ? readLabels(log, example) : sourceLabels(log.examples[example].sourceTokens);
+}
+
+const sourceLabels = (tokens) => tokens.map((text, i) => ({ text, special: i === tokens.length - 1 }));
+const predictedLabels = (log, example) => sourceLabels(log.examples[example].targetTokens);
+const readLabels = (log, example) => [
+  { text: '<bos>', special: true },
+  ...log.examples[example].targetTokens.slice(0, -1).map((text) => ({ text, special: false })),
+];
+
+// "when predicting “Hund”"
+function rowPhrase(view, query) {
+  const label = quoted(view.queryLabels[query].text);
+  if (view.state.kind === 'encoder') return `at ${label}`;
+  return view.state.rows === 'reads' ? `when reading ${label}` : `when predicting ${label}`;
+}
+
+const keyPhrase = (view, from, to) => quoted(view.keyLabels.slice(from, to + 1).map((label) => label.text).join(' '));
+
+// The chosen cell (or sum of cells) as a sentence.
+function sayCell(view) {
+  const { query, key, keyEnd, layer, head } = view.state;
+  const where = headName(layer, head);
+  if (query === null) return `${where}, step ${thousands(view.step.step)}. Choose a cell to read it.`;
+  const matrix = view.shown;
+  const [from, to] = key <= keyEnd ? [key, keyEnd] : [keyEnd, key];
+  if (!isVisible(matrix, query, from)) {
+    return `${where}: ${rowPhrase(view, query)}, ${keyPhrase(view, from, to)} cannot be seen; it comes later.`;
+  }
+  let sum = 0;
+  for (let k = from; k <= to; k += 1) sum += cellValue(matrix, query, k);
+  if (matrix.signed) {
+    const change = Math.abs(sum) < 0.005 ? 'as much' : `${figure(Math.abs(sum))} ${sum > 0 ? 'more' : 'less'}`;
+    return `${where}: ${rowPhrase(view, query)}, ${change} of the attention goes to ${keyPhrase(view, from, to)}`
+      + ` ${change === 'as much' ? 'as' : 'than'} in ${otherName(view)}.`;
+  }
+  const owner = view.state.shows === 'other' && view.other ? capital(otherName(view)) : where;
+  return `${owner}: ${rowPhrase(view, query)}, ${figure(sum)} of the attention goes to ${keyPhrase(view, from, to)}.${truth(view, query, from, to)}`;
+}
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+function otherName(view) {
+  const { otherLayer, otherHead, layer, head } = view.state;
+  const same = otherLayer === layer && otherHead === head;
+  return `${same ? 'this head' : headName(otherLayer, otherHead).toLowerCase()} at step ${thousands(view.log.steps[view.state.otherIndex].step)}`;
+}
+
+function truth(view, query, from, to) {
+  if (!view.links) return '';
+  const target = query - (view.state.rows === 'reads' ? 1 : 0);
+  const sources = view.links.filter((link) => link[1] === target).map((link) => link[0]);
+  if (!sources.length) return '';
+  if (sources.some((source) => source >= from && source <= to)) return ' This is the true link.';
+  return ` The true link is ${sources.map((source) => quoted(view.keyLabels[source].text)).join(' and ')}.`;
+}
+
+const SCORE_NAMES = {
+  'train/loss': 'train loss', 'val/loss': 'val loss', 'val/exact_match': 'exact match', 'val/token_accuracy': 'token accuracy',
+};
+const scoreName = (name) => SCORE_NAMES[name] || name.replace(/_/g, ' ');

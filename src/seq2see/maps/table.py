@@ -1,0 +1,153 @@
+"""`metrics.csv`: one row of measures for each step, kind, layer and head."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seq2see.maps import measures
+from seq2see.maps.measures import AlignmentCounts, Rows
+
+if TYPE_CHECKING:
+    from seq2see.maps.store import Example, Maps
+
+
+class MeasureRow(NamedTuple):
+    """One head at one step; NaN where a measure has no meaning for the kind. Layers and heads count from 0."""
+
+    step: int
+    kind: str
+    layer: int
+    head: int
+    entropy: float = math.nan  # nats
+    effective_keys: float = math.nan  # keys
+    confidence: float = math.nan
+    previous_share: float = math.nan
+    same_share: float = math.nan
+    next_share: float = math.nan
+    bos_mass: float = math.nan
+    eos_mass: float = math.nan
+    sink_mass: float = math.nan
+    diagonality: float = math.nan
+    coverage: float = math.nan
+    head_distance: float = math.nan  # bits
+    drift: float = math.nan  # bits
+    alignment_error_rate: float = math.nan  # rows that predict the word
+    alignment_error_rate_reads: float = math.nan  # rows that read the word
+    alignment_mass: float = math.nan
+    alignment_mass_reads: float = math.nan
+
+
+MEASURES = MeasureRow._fields[4:]
+
+
+def table_of(step: int, maps: Maps, previous: Maps | None, examples: Sequence[Example]) -> list[MeasureRow]:
+    """All measures of one step, in float32 before any rounding."""
+    rows = []
+    for kind in ("encoder", "decoder", "cross"):
+        weights = getattr(maps, kind)
+        before = None if previous is None else getattr(previous, kind)
+        columns = _measure(kind, weights, before, examples)
+        for layer, head in np.ndindex(weights.shape[1:3]):
+            values = [float(columns[name][layer, head]) if name in columns else math.nan for name in MEASURES]
+            rows.append(MeasureRow(step, kind, layer, head, *values))
+    return rows
+
+
+def _measure(kind: str, weights: NDArray, before: NDArray | None, examples: Sequence[Example]) -> dict[str, NDArray]:
+    sources = [len(example.source_tokens) for example in examples]
+    targets = [len(example.target_tokens) for example in examples]
+    queries = sources if kind == "encoder" else targets
+    keys = targets if kind == "decoder" else sources
+    columns = {
+        "entropy": measures.mean_over_rows(measures.entropy(weights), queries),
+        "effective_keys": measures.mean_over_rows(measures.effective_keys(weights), queries),
+        "confidence": measures.mean_over_rows(measures.confidence(weights), queries),
+        "sink_mass": measures.sink_mass(weights, queries),
+        "diagonality": measures.diagonality(weights, queries, keys),
+        "coverage": measures.coverage(weights, queries, keys),
+        "head_distance": measures.head_distance(weights, queries),
+        "drift": measures.drift(weights, before, queries),
+    }
+    if kind != "cross":
+        columns["previous_share"] = measures.offset_share(weights, queries, -1)
+        columns["same_share"] = measures.offset_share(weights, queries, 0)
+    if kind == "encoder":
+        columns["next_share"] = measures.offset_share(weights, queries, 1)
+    if kind == "decoder":
+        columns["bos_mass"] = measures.key_mass(weights, queries, [0] * len(examples))
+    else:
+        columns["eos_mass"] = measures.key_mass(weights, queries, [length - 1 for length in sources])
+    if kind == "cross":
+        columns |= _alignment(weights, examples)
+    return columns
+
+
+def _alignment(weights: NDArray, examples: Sequence[Example]) -> dict[str, NDArray]:
+    columns = {}
+    for rows, suffix in ((Rows.predicts, ""), (Rows.reads, "_reads")):
+        counts: AlignmentCounts | None = None
+        mass, num_linked = np.zeros(weights.shape[1:3]), 0
+        for index, example in enumerate(examples):
+            if example.links is None:
+                continue
+            cut = weights[index, ..., : len(example.target_tokens), : len(example.source_tokens)]
+            here = measures.alignment_counts(
+                cut,
+                _word_links(example),
+                rows=rows,
+                source_words=example.source_words,
+                target_words=example.target_words,
+            )
+            counts = here if counts is None else counts + here
+            more, linked = measures.alignment_mass(cut, example.links, rows=rows)
+            mass, num_linked = mass + more, num_linked + linked
+        if counts is not None:
+            columns[f"alignment_error_rate{suffix}"] = counts.error_rate
+        if num_linked:
+            columns[f"alignment_mass{suffix}"] = mass / num_linked
+    return columns
+
+
+def _word_links(example: Example) -> list[tuple[int, int]]:
+    """The token links between the words that the tokens belong to."""
+    source, target = example.source_words, example.target_words
+    return sorted({(source[i] if source else i, target[j] if target else j) for i, j in example.links or ()})
+
+
+def write_table(rows: Sequence[MeasureRow]) -> str:
+    """CSV with a header line; an empty field is a measure that the kind does not have."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(MeasureRow._fields)
+    for row in rows:
+        writer.writerow([*row[:4], *("" if math.isnan(value) else f"{value:.6g}" for value in row[4:])])
+    return stream.getvalue()
+
+
+def read_table(file: Path) -> list[MeasureRow]:
+    """The rows of a `metrics.csv`; none if there is no such file.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    if not file.is_file():
+        return []
+    with file.open(encoding="utf-8", newline="") as stream:
+        reader = csv.DictReader(stream)
+        try:
+            return [_parse(line) for line in reader]
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{file}, line {reader.line_num}: not a row of measures ({error!r}); delete the file, the maps are kept") from error
+
+
+def _parse(line: dict[str, str]) -> MeasureRow:
+    values = [float(line[name]) if line.get(name) else math.nan for name in MEASURES]
+    return MeasureRow(int(line["step"]), line["kind"], int(line["layer"]), int(line["head"]), *values)

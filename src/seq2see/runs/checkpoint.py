@@ -1,0 +1,146 @@
+"""Checkpoints: self-contained, written whole or not at all, and loaded without running anything that is inside."""
+
+import os
+import pickle
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch.plugins.io import TorchCheckpointIO
+
+from seq2see.decoding import LengthLimit
+from seq2see.options import DecodeOptions, TrainOptions
+from seq2see.runs.config import from_plain, to_plain
+from seq2see.runs.folder import newest_run
+from seq2see.text import Tokenizer
+from seq2see.transformer import Transformer
+
+FORMAT = 1
+KEY = "seq2see"  # in the checkpoint: what Lightning does not know of
+
+
+@dataclass
+class Trained:
+    """A model with all that is needed to use it.
+
+    Args:
+        options: the run's, with nothing left open.
+        source_tokenizer: of the sources.
+        target_tokenizer: of the targets.
+        length_limit: how long a translation may get.
+        model: the weights.
+        step: optimiser steps that made them.
+        path: the checkpoint's file, if it came from one.
+    """
+
+    options: TrainOptions
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    length_limit: LengthLimit
+    model: Transformer
+    step: int = 0
+    path: Path | None = None
+
+    @property
+    def run(self) -> Path | None:
+        """The run folder that the checkpoint lies in, if it does."""
+        folder = self.path.parent.parent if self.path is not None else None
+        return folder if folder is not None and (folder / "config.yaml").is_file() else None
+
+    def decode_as(self, decode: DecodeOptions) -> None:
+        """Sets the decoding keys that are given, over those of the run."""
+        given = {name: value for name, value in vars(decode).items() if value is not None}
+        self.options = replace(self.options, decode=replace(self.options.decode, **given))
+        self.length_limit = replace(self.length_limit, cap=self.options.decode.max_length)
+
+    def describe(self) -> dict[str, Any]:
+        """What a checkpoint says beside its weights, in plain values."""
+        shared = self.source_tokenizer is self.target_tokenizer
+        return {
+            "format": FORMAT,
+            "config": to_plain(self.options),
+            "source_tokenizer": self.source_tokenizer.state(),
+            "target_tokenizer": None if shared else self.target_tokenizer.state(),
+            "length_ratio": self.length_limit.ratio,
+        }
+
+
+class AtomicCheckpointIO(TorchCheckpointIO):
+    """Writes into the same folder under another name, and replaces when all is on the disk."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any | None = None) -> None:
+        """The checkpoint before stays until the new one is whole."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            with temporary.open("wb") as file:
+                torch.save(checkpoint, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def find_checkpoint(path: str) -> Path:
+    """The file that `ckpt=` means: a `.ckpt` file, a run folder (its best checkpoint), or `latest`.
+
+    Raises:
+        ValueError: there is none.
+    """
+    found = newest_run() if path == "latest" and not Path(path).exists() else Path(path).expanduser()
+    if found.is_file():
+        return found
+    if not found.exists():
+        raise ValueError(f"ckpt: {path} does not exist: name a run folder or a .ckpt file")
+    best = found / "checkpoints" / "best.ckpt"
+    if not best.is_file():
+        raise ValueError(f"ckpt: {path} has no checkpoints/best.ckpt: name a run folder or a .ckpt file")
+    return best
+
+
+def load(path: str) -> Trained:
+    """A trained model from a `.ckpt` file or a run folder, on the CPU; only plain values and tensors are read.
+
+    Raises:
+        ValueError: there is no checkpoint, it is damaged, or not one of this project.
+    """
+    file = find_checkpoint(path)
+    try:
+        content = torch.load(file, map_location="cpu", weights_only=True)
+        about = content[KEY]
+    except (OSError, RuntimeError, pickle.UnpicklingError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"ckpt: {file} is not a whole seq2see checkpoint ({reason}): name another one") from error
+    if about["format"] != FORMAT:
+        raise ValueError(f"ckpt: {file} has format {about['format']}, this version reads format {FORMAT}: train it again")
+    options = from_plain(TrainOptions, about["config"])
+    source = Tokenizer.from_state(about["source_tokenizer"])
+    target = source if about["target_tokenizer"] is None else Tokenizer.from_state(about["target_tokenizer"])
+    model = Transformer(
+        options.model, source.vocab_size, target.vocab_size, shared_vocabulary=about["target_tokenizer"] is None
+    )
+    prefix = "model."
+    model.load_state_dict({name.removeprefix(prefix): value for name, value in content["state_dict"].items()})
+    limit = LengthLimit(about["length_ratio"], cap=options.decode.max_length)
+    return Trained(options, source, target, limit, model.eval(), content["global_step"], file)
+
+
+def device_of(accelerator: str) -> str:
+    """The torch device that an accelerator's name means; `auto` is a GPU if there is one.
+
+    Raises:
+        ValueError: there is no such device here.
+    """
+    gpu = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else None
+    if accelerator == "auto":
+        return gpu or "cpu"
+    if accelerator in ("gpu", "cuda", "mps") and gpu is not None:
+        return gpu
+    if accelerator == "cpu":
+        return "cpu"
+    raise ValueError(f"accelerator={accelerator} is not to be had here: use auto or cpu")

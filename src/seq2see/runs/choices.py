@@ -1,0 +1,140 @@
+"""What a run does where its configuration leaves it open: chosen from the task and the data, with the reason."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from seq2see.options import (
+    TINY,
+    DataOptions,
+    DecodeOptions,
+    FilesOptions,
+    ModelOptions,
+    OptimOptions,
+    TokenizerKind,
+    TokenizerOptions,
+    TrainOptions,
+    TrainingOptions,
+)
+from seq2see.tasks import Pair
+
+Part = TypeVar("Part", TokenizerOptions, DataOptions, ModelOptions, OptimOptions, TrainingOptions, DecodeOptions)
+SMALL = {"d_model": 256, "num_heads": 4, "num_encoder_layers": 3, "num_decoder_layers": 3, "d_ff": 1024}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the choices depend on.
+
+    Args:
+        num_pairs: training pairs.
+        words_a_source: mean, split at white space.
+        words_a_target: mean, split at white space.
+        letters_a_pair: mean number of characters, both sides together.
+    """
+
+    num_pairs: int
+    words_a_source: float
+    words_a_target: float
+    letters_a_pair: float
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair]) -> "Facts":
+        """The facts of the first 10,000 pairs, and the number of all."""
+        some = pairs[:10_000]
+        count = max(len(some), 1)
+        return cls(
+            num_pairs=len(pairs),
+            words_a_source=sum(len(pair.source.split()) for pair in some) / count,
+            words_a_target=sum(len(pair.target.split()) for pair in some) / count,
+            letters_a_pair=sum(len(pair.source) + len(pair.target) for pair in some) / count,
+        )
+
+    @property
+    def is_text(self) -> bool:
+        """Whether both sides are sentences rather than single words."""
+        return min(self.words_a_source, self.words_a_target) >= 2
+
+
+def choose(options: TrainOptions, facts: Facts) -> tuple[TrainOptions, list[str]]:
+    """The options with nothing left open.
+
+    Args:
+        options: as the user left them.
+        facts: of the training pairs.
+
+    Returns:
+        The filled options, and one line for each choice that followed from the data, "key=value (reason)".
+    """
+    if not isinstance(options.task, FilesOptions):
+        return _for_generated(options), []
+    filled = _for_files(options, facts)
+    return filled, _explain(options, filled, facts)
+
+
+def _for_generated(options: TrainOptions) -> TrainOptions:
+    """Generated pairs have no noise and no end: no dropout, no smoothing, and every word is in the vocabulary."""
+    letters = options.task.kind != "translation"
+    tokenizer = _fill(options.tokenizer, {"source": TokenizerKind.word, "target": TokenizerKind.word, "shared": letters})
+    has_batch = options.data.batch_size or options.data.batch_tokens
+    budget_set = options.trainer.max_steps or options.trainer.max_epochs or options.trainer.max_time
+    return replace(
+        options,
+        tokenizer=tokenizer,
+        data=options.data if has_batch else replace(options.data, batch_size=128),
+        model=_fill(options.model, {**TINY, "dropout": 0.0}),
+        optim=_fill(options.optim, {"lr": 3e-3, "warmup_steps": 100, "label_smoothing": 0.0}),
+        trainer=options.trainer if budget_set else replace(options.trainer, max_steps=800),
+        training=_fill(options.training, {"select": "exact_match"}),
+        decode=_fill(options.decode, {"batch_size": 128}),
+    )
+
+
+def _for_files(options: TrainOptions, facts: Facts) -> TrainOptions:
+    kind = TokenizerKind.bpe if facts.is_text else TokenizerKind.char
+    source, target = options.tokenizer.source or kind, options.tokenizer.target or kind
+    tokenizer = _fill(options.tokenizer, {"source": kind, "target": kind, "shared": False})
+    if TokenizerKind.bpe in (source, target):
+        tokenizer = _fill(tokenizer, {"vocab_size": min(8_000, max(500, facts.num_pairs // 4))})
+    has_batch = options.data.batch_size or options.data.batch_tokens
+    sizes = SMALL if facts.num_pairs >= 10_000 else TINY
+    budget_set = options.trainer.max_steps or options.trainer.max_epochs or options.trainer.max_time
+    steps = min(max(2_000, facts.num_pairs // 10), 20_000)
+    return replace(
+        options,
+        tokenizer=tokenizer,
+        data=_fill(options.data if has_batch else replace(options.data, batch_tokens=4_096), {"max_length": 256}),
+        model=_fill(options.model, {**sizes, "dropout": 0.1}),
+        optim=_fill(options.optim, {"lr": 2e-3 if sizes is TINY else 1e-3, "warmup_steps": 200, "label_smoothing": 0.1}),
+        trainer=options.trainer if budget_set else replace(options.trainer, max_steps=steps),
+        training=_fill(options.training, {"select": "bleu" if facts.is_text else "exact_match"}),
+        decode=_fill(options.decode, {"batch_size": 64}),
+    )
+
+
+def _fill(part: Part, values: dict[str, Any]) -> Part:
+    """`part` with these values where it has None."""
+    return replace(part, **{name: value for name, value in values.items() if getattr(part, name) is None})
+
+
+def _explain(before: TrainOptions, after: TrainOptions, facts: Facts) -> list[str]:
+    kind = "sentences" if facts.is_text else "words or symbols"
+    reasons = {
+        "tokenizer": f"{kind}: {facts.words_a_source:.1f} and {facts.words_a_target:.1f} words a side",
+        "model": f"{facts.num_pairs:,} pairs",
+        "data": f"{facts.letters_a_pair:.0f} characters a pair",
+        "optim": "the model's size",
+        "trainer": f"{facts.num_pairs:,} pairs",
+        "training": kind,
+    }
+    lines = []
+    for name, reason in reasons.items():
+        old, new = vars(getattr(before, name)), vars(getattr(after, name))
+        changed = [f"{key}={_plain(value)}" for key, value in new.items() if old[key] != value]
+        if changed:
+            lines.append(f"{name}: {', '.join(changed)} ({reason})")
+    return lines
+
+
+def _plain(value: object) -> object:
+    return value.value if isinstance(value, TokenizerKind) else value

@@ -1,0 +1,126 @@
+"""The run folder: claimed by making it, and the names inside it."""
+
+import os
+import tempfile
+from datetime import datetime
+from pathlib import Path
+
+
+class RunFolder:
+    """Where a run keeps what it makes.
+
+    Args:
+        path: the folder; exists.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def config(self) -> Path:
+        """The resolved configuration."""
+        return self.path / "config.yaml"
+
+    @property
+    def result(self) -> Path:
+        """Status, scores and versions."""
+        return self.path / "result.json"
+
+    @property
+    def checkpoints(self) -> Path:
+        """`best.ckpt` and `last.ckpt`."""
+        return self.path / "checkpoints"
+
+    @property
+    def best(self) -> Path:
+        """The checkpoint with the best validation score."""
+        return self.checkpoints / "best.ckpt"
+
+    @property
+    def page(self) -> Path:
+        """The attention maps as a page."""
+        return self.path / "attention.html"
+
+    @classmethod
+    def claim(cls, run_dir: str | None, *, kind: str) -> "RunFolder":
+        """Makes the folder, and with it makes it this run's own.
+
+        Args:
+            run_dir: the folder; None: `outputs/<kind>/<date>_<time>` under the working directory, with a suffix if taken.
+            kind: the task's.
+
+        Raises:
+            ValueError: the folder has something in it already, or cannot be made.
+        """
+        if run_dir is not None:
+            return cls(_make_named(Path(run_dir).expanduser().absolute()))
+        stem = Path.cwd() / "outputs" / kind / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+        path, number = stem, 1
+        while True:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.mkdir()
+                return cls(path)
+            except FileExistsError:
+                number += 1
+                path = stem.with_name(f"{stem.name}_{number}")
+            except OSError as error:
+                raise ValueError(
+                    f"run_dir: {path} cannot be made ({error.strerror}): set run_dir to a folder that you may write"
+                ) from error
+
+    @property
+    def shown(self) -> str:
+        """The folder as the user can type it from the working directory."""
+        return self.relative(self.path)
+
+    def relative(self, path: Path) -> str:
+        """A path in this folder as the user can type it from the working directory."""
+        try:
+            return str(path.relative_to(Path.cwd()))
+        except ValueError:
+            return str(path)
+
+
+def _make_named(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise ValueError(f"run_dir: {path} is not empty: choose a new folder, so that nothing in it is lost")
+    except OSError as error:
+        raise ValueError(f"run_dir: {path} cannot be made ({error.strerror}): choose another folder") from error
+    return path
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a whole file, or leaves the one before: temporary file in the same folder, flush, fsync, replace."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def newest_run() -> Path:
+    """The run under `outputs/` of the working directory whose best checkpoint is the newest.
+
+    Raises:
+        ValueError: there is none.
+    """
+    checkpoints = Path("outputs").glob("**/checkpoints/best.ckpt")
+    newest = max(checkpoints, key=lambda path: path.stat().st_mtime, default=None)
+    if newest is None:
+        raise ValueError("ckpt=latest: there is no finished run under outputs/ in this directory: name a run folder")
+    return newest.parent.parent

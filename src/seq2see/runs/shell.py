@@ -1,0 +1,121 @@
+"""From the command line to a call, and from what happened to an exit code.
+
+0 done; 2 the user's mistake, with one message on stderr; 130 and 143 after SIGINT and SIGTERM; 1 anything else.
+"""
+
+import importlib
+import os
+import signal
+import sys
+from typing import Any
+
+from seq2see.runs.overrides import UsageError, read_overrides
+
+USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM arrived; it stops a run in the same way as SIGINT."""
+
+
+def main(command: str, help_text: str | None) -> None:
+    """Runs a command with the process's arguments, and exits.
+
+    Args:
+        command: one of `options.COMMANDS`.
+        help_text: what `--help` prints.
+    """
+    arguments = sys.argv[1:]
+    if any(argument in ("--help", "-h") for argument in arguments):
+        print((help_text or "").strip())
+        sys.exit(0)
+    sys.exit(run(command, arguments))
+
+
+def run(command: str, arguments: list[str]) -> int:
+    """Runs a command and returns its exit code; messages go to stderr."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        return _run(command, arguments)
+    except ValueError as error:
+        print(f"{command}: {error}", file=sys.stderr)
+        return USER
+    except _Terminated:
+        return TERMINATED
+    except KeyboardInterrupt:
+        print(f"\n{command}: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads any more: say nothing at exit
+        return 0
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise _Terminated
+
+
+def _run(command: str, arguments: list[str]) -> int:
+    multirun = [argument for argument in arguments if argument in ("-m", "--multirun")]
+    arguments = [argument for argument in arguments if argument not in multirun]
+    from seq2see.runs.config import config_folder
+
+    overrides = read_overrides(command, arguments, config_folder())
+    if multirun:
+        return _sweep(command, overrides)
+    _call(command, options_of(command, overrides))
+    return 0
+
+
+def options_of(command: str, overrides: list[str]) -> Any:
+    """The command's options.
+
+    Raises:
+        ValueError: Hydra or a rule refuses them; the message is for the user.
+    """
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    from seq2see.runs.config import compose_options
+
+    try:
+        return compose_options(command, overrides)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UsageError(_explained(error, overrides)) from error
+
+
+def _explained(error: BaseException, overrides: list[str]) -> str:
+    """What was wrong, with the key and the value that was typed."""
+    cause: BaseException | None = error
+    while cause is not None:
+        key, message = getattr(cause, "full_key", None), getattr(cause, "msg", None)
+        if key:
+            typed = next((text for text in overrides if text.lstrip("+").startswith(f"{key}=")), key)
+            return f"{typed}: {str(message or cause).splitlines()[0]}"
+        cause = cause.__cause__
+    return " ".join(str(error).split())
+
+
+def _sweep(command: str, overrides: list[str]) -> int:
+    """One job after the other for all combinations; a failed one does not stop the others."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    parsed = OverridesParser.create().parse_overrides(overrides)
+    jobs = BasicSweeper.split_arguments(parsed, max_batch_size=None)[0]
+    all_options = [options_of(command, list(job)) for job in jobs]
+    worst = 0
+    for number, options in enumerate(all_options):
+        if command == "train" and options.run_dir is not None:
+            options.run_dir = os.path.join(options.run_dir, str(number))
+        print(f"job {number}: {' '.join(jobs[number])}", file=sys.stderr)
+        try:
+            _call(command, options)
+        except Exception as error:
+            print(f"job {number} failed: {error}", file=sys.stderr)
+            worst = OTHER
+    return worst
+
+
+def _call(command: str, options: Any) -> None:
+    module = importlib.import_module(f"seq2see.runs.{command}")
+    getattr(module, "command", getattr(module, command))(options)

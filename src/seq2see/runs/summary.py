@@ -1,0 +1,163 @@
+"""What a run says before the first step, and at its end."""
+
+import shlex
+import time
+
+import torch
+from torch.nn import functional as F
+
+from seq2see.data import Batch
+from seq2see.runs.evaluate import Evaluation
+from seq2see.runs.expected import Expected
+from seq2see.runs.folder import RunFolder
+from seq2see.runs.prepare import Prepared, train_loader
+from seq2see.runs.terminal import Terminal, about, clock, shortened
+from seq2see.text import PAD
+from seq2see.transformer import Transformer
+
+NUM_PROBES = 3  # training steps that are timed to say how long the run will take
+SCORES = {
+    "exact_match": ("exact match", "{:.3f}"),
+    "bleu": ("BLEU", "{:.1f}"),
+    "chrf": ("chrF", "{:.1f}"),
+    "cer": ("CER", "{:.3f}"),
+    "token_accuracy": ("token acc.", "{:.3f}"),
+    "loss": ("loss", "{:.3f}"),
+}  # shown, in this order
+
+
+def announce(prepared: Prepared, terminal: Terminal, folder: RunFolder) -> None:
+    """What is about to be trained, on what, and how long it will take."""
+    options, model = prepared.options, prepared.trained.model
+    shape, budget = model.options, prepared.budget
+    num_test = len(prepared.task.pairs("test"))
+    num_parameters = sum(parameter.numel() for parameter in model.parameters())
+    batch = f"{options.data.batch_size} pairs" if options.data.batch_size else f"{options.data.batch_tokens:,} tokens"
+    lines = [
+        ("task", f"{options.task.kind}: {len(prepared.train):,} pairs, {len(prepared.valid):,} to validate, {num_test:,} to test"),
+        ("vocabulary", f"{prepared.source_tokenizer.vocab_size:,} source, {prepared.target_tokenizer.vocab_size:,} target"),
+        (
+            "model",
+            f"{num_parameters:,} parameters: width {shape.d_model}, {shape.num_encoder_layers}+{shape.num_decoder_layers} "
+            f"layers, {shape.num_heads} heads, {shape.position.value}",
+        ),
+        ("device", _device(options.trainer.accelerator)),
+        ("training", f"{_length(prepared)} of {batch}, {about(_expected_seconds(prepared))}"),
+        ("run", folder.shown),
+    ]
+    for note in prepared.notes:
+        terminal.say(f"  {note}")
+    for name, text in lines:
+        terminal.say(f"  {name:<11} {text}")
+    if budget.max_steps is None:
+        terminal.say("  the learning rate follows the clock: such a run is not exactly repeatable")
+    terminal.say()
+
+
+def summarise(
+    prepared: Prepared,
+    folder: RunFolder,
+    terminal: Terminal,
+    *,
+    seconds: float,
+    steps: int,
+    evaluation: Evaluation | None,
+    expected: Expected | None,
+) -> None:
+    """Scores beside those to expect, some translations, and where to go from here."""
+    terminal.result(f"\nDone in {clock(seconds)}: {steps:,} steps.\n")
+    if evaluation is not None:
+        terminal.result(f"  {'test':<11} {scores_line(evaluation.scores)}")
+        terminal.result(f"  {'':<11} {len(evaluation.pairs):,} unseen pairs, chosen by validation {prepared.options.training.select}")
+        _say_expected(evaluation, expected, terminal)
+        _say_alignment(evaluation, terminal)
+        terminal.result()
+        _say_samples(evaluation, terminal)
+    page = [("attention", f"open {folder.relative(folder.page)}")] if folder.page.exists() else []
+    script = "python scripts/"
+    for name, text in (
+        *page,
+        ("translate", f"{script}translate.py ckpt={_quoted(folder.shown)} < in.txt > out.txt"),
+        ("inspect", f"{script}attention.py ckpt={_quoted(folder.shown)} input=in.txt"),
+    ):
+        terminal.result(f"  {name:<11} {text}")
+
+
+def scores_line(scores: dict[str, float]) -> str:
+    """The scores that fit into one line of 80 columns."""
+    shown = [f"{label} {form.format(scores[name])}" for name, (label, form) in SCORES.items() if name in scores]
+    line = ""
+    for part in shown:
+        if len(line) + len(part) > 64:
+            break
+        line += ("   " if line else "") + part
+    return line
+
+
+def _say_expected(evaluation: Evaluation, expected: Expected | None, terminal: Terminal) -> None:
+    if expected is None:
+        return
+    name, (low, high) = next(iter(expected.scores.items()))
+    label, form = SCORES[name]
+    verdict = "met" if expected.against(evaluation.scores)["met"] else "not met"
+    terminal.result(f"  {'expected':<11} {label} {form.format(low)} to {form.format(high)} over {expected.num_seeds} seeds: {verdict}")
+
+
+def _say_alignment(evaluation: Evaluation, terminal: Terminal) -> None:
+    found = evaluation.details.get("alignment", {}).get("predicts")
+    if found is not None:
+        terminal.result(
+            f"  {'alignment':<11} error rate {found['alignment_error_rate']:.3f} against the true links "
+            f"(layer {found['layer']}, head {found['head']})"
+        )
+
+
+def _say_samples(evaluation: Evaluation, terminal: Terminal, num: int = 2) -> None:
+    for pair, reference, text in list(zip(evaluation.pairs, evaluation.references, evaluation.texts, strict=True))[:num]:
+        terminal.result(shortened(f"  {'source':<11} {pair.source}"))
+        terminal.result(shortened(f"  {'output':<11} {text}"))
+        if text != reference:
+            terminal.result(shortened(f"  {'reference':<11} {reference}"))
+        terminal.result()
+
+
+def _quoted(path: str) -> str:
+    """The path as a shell takes it."""
+    return shlex.quote(path)
+
+
+def _device(accelerator: str) -> str:
+    if accelerator == "cpu" or not torch.cuda.is_available():
+        return f"cpu, {torch.get_num_threads()} threads"
+    return torch.cuda.get_device_name()
+
+
+def _length(prepared: Prepared) -> str:
+    budget = prepared.budget
+    limits = []
+    if budget.max_steps is not None:
+        limits.append(f"{budget.max_steps:,} steps")
+    if budget.max_seconds is not None:
+        limits.append(f"{clock(budget.max_seconds)}")
+    return " or ".join(limits)
+
+
+def _expected_seconds(prepared: Prepared) -> float:
+    """Seconds of training, from a few steps that leave no trace in the weights or the random state."""
+    budget, model = prepared.budget, prepared.trained.model
+    if budget.max_steps is None:
+        return budget.max_seconds or 0.0
+    loader = train_loader(prepared.options, prepared.train)
+    accumulate = prepared.options.trainer.accumulate_grad_batches
+    with torch.random.fork_rng(devices=[]):
+        seconds = [_step_seconds(model, batch) for _, batch in zip(range(NUM_PROBES + 1), loader, strict=False)]
+    model.zero_grad(set_to_none=True)
+    estimate = sum(seconds[1:]) / max(len(seconds) - 1, 1) * budget.max_steps * accumulate * 1.15  # 1.15: all else
+    return min(estimate, budget.max_seconds or estimate)
+
+
+def _step_seconds(model: Transformer, batch: Batch) -> float:
+    start = time.monotonic()
+    logits = model(batch.src, batch.src_mask, batch.tgt_in)
+    F.cross_entropy(logits.flatten(0, 1), batch.tgt_out.flatten(), ignore_index=PAD).backward()
+    return time.monotonic() - start

@@ -1,0 +1,136 @@
+"""What a run says: progress and messages on stderr, results on stdout, and all of it in `train.log`."""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from seq2see.tasks import Pair
+from seq2see.training import Budget
+
+WIDTH = 80  # columns that everything fits into
+
+
+class Terminal:
+    """Prints, and writes what it prints to a file, without the progress line.
+
+    Args:
+        log: the file; None: no file.
+    """
+
+    def __init__(self, log: Path | None = None) -> None:
+        self.log = log
+        self.stderr = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
+
+    def say(self, text: str = "") -> None:
+        """A message, on stderr."""
+        self._write(text)
+        self.stderr.print(text)
+
+    def result(self, text: str = "") -> None:
+        """A result, on stdout."""
+        self._write(text)
+        sys.stdout.write(_printable(text, sys.stdout.encoding) + "\n")
+        sys.stdout.flush()
+
+    def _write(self, text: str) -> None:
+        if self.log is not None:
+            with self.log.open("a", encoding="utf-8", newline="\n") as file:
+                file.write(text + "\n")
+
+
+def _printable(text: str, encoding: str | None) -> str:
+    """The text with what the console cannot show replaced, so that no result is lost to an encoding."""
+    encoding = encoding or "ascii"
+    return text.encode(encoding, errors="backslashreplace").decode(encoding)
+
+
+class TrainingDisplay:
+    """One progress line while training, and a row of numbers at each validation.
+
+    Args:
+        terminal: where to.
+        budget: how far the run is.
+        samples: the validation pairs; the first one's translation is shown at each validation.
+    """
+
+    def __init__(self, terminal: Terminal, budget: Budget, samples: Sequence[Pair]) -> None:
+        self.terminal = terminal
+        self.budget = budget
+        self.samples = samples
+        self._train_loss = float("nan")
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.percentage:>3.0f} %  {task.fields[left]} left  loss {task.fields[loss]}"),
+            console=terminal.stderr,
+            transient=True,
+            disable=not terminal.stderr.is_terminal,
+        )
+        self._task = self._progress.add_task("starting", total=1.0, left="-:--", loss="-")
+
+    def __enter__(self) -> "TrainingDisplay":
+        """The progress line appears."""
+        self._progress.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """The progress line is taken away."""
+        self._progress.stop()
+
+    def training(self, step: int, numbers: dict[str, float]) -> None:
+        """The progress line after this many optimiser steps."""
+        self._train_loss = numbers["train/loss"]
+        done = self.budget.progress(step)
+        left = clock(self.budget.seconds / done * (1 - done)) if done else "-:--"
+        self._progress.update(
+            self._task, description=f"step {step:,}", completed=done, left=left, loss=f"{self._train_loss:.3f}"
+        )
+
+    def validation(self, step: int, scores: dict[str, float], hypotheses: Sequence[str]) -> None:
+        """A row of numbers, and below it what the model makes of the first sample."""
+        if not self.samples or not scores:
+            return
+        if not getattr(self, "_headed", False):
+            self._headed = True
+            self.terminal.say(f"{'step':>7}{'time':>8}{'train loss':>12}{'val loss':>10}{'token acc.':>12}{'exact':>8}{'BLEU':>7}")
+        self.terminal.say(
+            f"{step:>7,}{clock(self.budget.seconds):>8}{self._train_loss:>12.3f}{scores['val/loss']:>10.3f}"
+            f"{scores['val/token_accuracy']:>12.3f}{scores['val/exact_match']:>8.3f}{scores['val/bleu']:>7.1f}"
+        )
+        mark = "=" if hypotheses[0] == self.samples[0].target else "~"
+        self.terminal.say(shortened(f"        {mark} {hypotheses[0]}"))
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, `1:05`, or hours too, `2:01:05`."""
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def shortened(text: str, width: int = WIDTH) -> str:
+    """The text cut to this many characters, with an ellipsis if anything is left out."""
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def about(seconds: float) -> str:
+    """A duration as people say it."""
+    if seconds < 90:
+        return f"about {max(round(seconds / 5) * 5, 5)} s"
+    return f"about {round(seconds / 60)} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
+
+
+class Stopwatch:
+    """Seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far."""
+        return time.monotonic() - self._start

@@ -1,0 +1,242 @@
+"""Clauses with a meaning: somebody does something, something is so, it rains."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Literal
+
+from seq2see.tasks.translation.clauses import Clause, Mood, be, verb_group
+from seq2see.tasks.translation.parts import Object, Parts, Subject
+from seq2see.tasks.translation.phrases import English, Phrase, prepositional, single
+from seq2see.tasks.translation.words import PERSONS, Verb
+
+Tense = Literal["present", "past"]
+
+MODALS: tuple[Mood, ...] = ("can", "must", "should", "will", "could", "want", "wanted")
+MOODS: Sequence[Mood] = (*["present"] * 10, *["past"] * 6, *MODALS, "like", "like")
+ASKED: Sequence[Mood] = (*["present"] * 18, *["past"] * 5, "can", "should", "will", "want", "like")
+VOLUNTARY = ("must", "should", "could", "want", "wanted", "like")  # not said of what only happens
+RELATED = ["friends", "family", "names"]  # whom one is with, or does something for
+THINGS = ["animals", "clothes", "vehicles", "texts", "things", "doors", "devices", "home", "town"]
+NAMED = ["friends", "animals", "clothes", "clothes", "vehicles", "texts", "things", "meals", "drinks", "cakes", "snacks"]
+FEELINGS = ["tired", "hungry", "happy"]
+UNGRADED = ["red", "black", "white", "new"]  # adjectives that "very" does not suit
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """What a sentence asks of a clause.
+
+    Attributes:
+        verb: the verb; None to choose one.
+        subject: the subject; None to choose one.
+        moods: the moods to choose from.
+        asking: whether it becomes a question.
+        wanted: the question word, if one takes the place of a part.
+        brief: few details, for a sentence of two clauses.
+        inner: whether it becomes a subordinate clause.
+        plain: nothing is denied.
+        timeless: no word says when.
+    """
+
+    verb: Verb | None = None
+    subject: Subject | None = None
+    moods: Sequence[Mood] = MOODS
+    asking: bool = False
+    wanted: str = ""
+    brief: bool = False
+    inner: bool = False
+    plain: bool = False
+    timeless: bool = False
+
+
+class Events:
+    """Draws clauses."""
+
+    def __init__(self, parts: Parts) -> None:
+        """Take what draws the parts."""
+        self.parts = parts
+        self.random = parts.random
+        verbs = parts.words.verbs
+        self.actions = [verb for verb in verbs if not verb.clauses and verb.who != ["weather"]]
+        self.lasting = [verb for verb in self.actions if "lasting" in verb.traits]
+        self.daily = [verb for verb in self.actions if "lasting" in verb.traits or verb.to]
+        self.plans = [verb for verb in self.actions if "plan" in verb.traits]
+        self.sudden = [verb for verb in self.actions if verb.prefix]
+        self.weather = [verb for verb in verbs if verb.who == ["weather"]]
+
+    def about_weather(self, tense: Tense) -> Clause:
+        """It rains, it is cold."""
+        it = Subject(single("it", "es"), "he", None, by_pronoun=True)
+        if self.random() < 0.5:
+            return self.being(it, tense, self.parts.pick(("cold", "warm")))
+        verb = verb_group(self.parts.pick(self.weather), tense, "he", negated=False, asking=False)
+        return Clause(it.phrase, it.by_pronoun, verb)
+
+    def identification(self) -> Clause:
+        """This is my new coat."""
+        parts = self.parts
+        noun = parts.noun(parts.pick(NAMED), plural_share=0.25)
+        plural = noun.gender == "plural"
+        verb = be("present", "they" if plural else "he", negated=self.random() < 0.12)
+        owned = "own" in noun.determiners.definite and self.random() < 0.35
+        clause = Clause(single("these" if plural else "this", "das"), True, verb)
+        determiner = parts.determiner(noun, "definite" if owned else "indefinite")
+        thing = parts.denied(noun, determiner, parts.adjective(noun, 0.8), "nominative", verb.negation)
+        if thing.definite:
+            clause.complement = thing.phrase
+        else:
+            clause.new = [thing.phrase]
+            clause.objects = [thing.phrase]
+        return clause
+
+    def description(self, tense: Tense | None = None, *, not_i: bool = False) -> Clause:
+        """Somebody or something is old, or is somewhere."""
+        tense = tense or ("past" if self.random() < 0.3 else "present")
+        group = self.parts.pick(PERSONS if self.random() < 0.5 else THINGS)
+        subject = self.parts.subject([group], not_i=not_i)
+        if group in ("home", "town", "doors", "devices") or self.random() < 0.75:
+            english = self.parts.pick(subject.noun.adjectives).english if subject.noun else self.parts.pick(FEELINGS)
+            return self.being(subject, tense, english)
+        place = self.parts.at_place(["home", "outings"], subject.pronoun)
+        verb = be(tense, subject.person, negated=self.random() < 0.15)
+        return Clause(subject.phrase, subject.by_pronoun, verb, complement=place)
+
+    def being(self, subject: Subject, tense: Tense, english: str, *, plain: bool = False) -> Clause:
+        """Somebody or something is (very) old."""
+        adjective = self.parts.words.adjectives[english]
+        complement = single(adjective.english, adjective.german)
+        if english not in UNGRADED and self.random() < 0.2:
+            very = single("very", "sehr")
+            complement = Phrase(very.english + complement.english, very.german + complement.german)
+        verb = be(tense, subject.person, negated=not plain and self.random() < 0.12)
+        return Clause(subject.phrase, subject.by_pronoun, verb, complement=complement)
+
+    def action(self, request: Request) -> Clause:
+        """Somebody does something."""
+        verb = request.verb or self.verb_for(request.subject, self.actions, request.wanted)
+        mood = self._mood(verb, request)
+        subject = request.subject
+        opens = request.asking and not request.wanted
+        if opens and verb.preterite["I"]:
+            mood = "present"  # spares a rare word: "Hatte sie ...?"
+        if subject is None:
+            does = opens and mood in ("present", "want", "like")
+            subject = self.parts.subject(verb.who, one_other=does, not_i=request.asking)
+        if mood == "past" and verb.english[0] == verb.english[2] and subject.person != "he" and not request.asking:
+            mood = "present"  # "they read" could be both: let it be the present
+        if mood == "present" and request.inner and verb.prefix and subject.person == "I":
+            mood = "past"  # spares rare words: "weil ich anrufe"
+        negatable = not request.plain and mood != "must" and request.wanted in ("", "why")
+        negated = negatable and self.random() < 0.14
+        group = verb_group(verb, mood, subject.person, negated=negated, asking=request.asking)
+        clause = Clause(subject.phrase, subject.by_pronoun, group)
+        if not request.timeless and request.wanted != "when" and "state" not in verb.traits:
+            self._add_time(clause, verb, mood, request)
+        if verb.what and request.wanted != "what":
+            self._add_object(clause, verb, mood, subject, request)
+        self._add_place(clause, verb, mood, subject, request)
+        return clause
+
+    def verb_for(self, subject: Subject | None, verbs: Sequence[Verb], wanted: str = "") -> Verb:
+        """One of the verbs that the subject can do, and of which the question word can ask."""
+        while True:
+            verb = self.parts.pick(verbs)
+            if subject and subject.group not in verb.who:
+                continue
+            if wanted == "where" and not verb.where or wanted == "what" and not asks_what(verb):
+                continue
+            if wanted == "when" and "state" in verb.traits:
+                continue
+            return verb
+
+    def _mood(self, verb: Verb, request: Request) -> Mood:
+        """One of the moods asked for that the verb has, or else the present or the past."""
+        mood = self.parts.pick(request.moods)
+        traits = verb.traits
+        if mood == "like" and "pleasant" not in traits:
+            return "present"
+        if "state" in traits and mood not in ("present", "past") or "happens" in traits and mood in VOLUNTARY:
+            return "past" if mood in ("could", "wanted") else "present"
+        return mood
+
+    def _add_time(self, clause: Clause, verb: Verb, mood: Mood, request: Request) -> None:
+        chance = self.random()
+        if mood in ("past", "could", "wanted"):
+            if chance < 0.4:
+                clause.time = self.parts.fixed("past")
+        elif mood not in ("present", "like"):
+            if chance < 0.4:
+                clause.time = self.parts.fixed("future")
+        elif "once" in verb.traits:
+            return
+        elif chance < 0.14 and mood == "present" and not clause.verb.negation:
+            clause.often = self.parts.fixed("often")
+        elif chance < 0.4 and not clause.verb.negation and not request.asking and mood == "present":
+            clause.time = self.parts.fixed("daily")
+        elif 0.4 < chance < 0.55 and (verb.to or "lasting" in verb.traits):
+            clause.time = self.parts.fixed("season")
+
+    def _add_object(self, clause: Clause, verb: Verb, mood: Mood, subject: Subject, request: Request) -> None:
+        negation = clause.verb.negation
+        if verb.preposition:
+            somebody = self.parts.somebody(verb.what, verb.case, subject, pronoun_share=0.2)
+            clause.complement = prepositional(verb.preposition, somebody)
+            return
+        if "pronouns" in verb.traits and (negation or self.random() < 0.35):
+            groups = [group for group in verb.what if group in PERSONS] or ["family"]
+            thing = Object(self.parts.somebody(groups, verb.case, subject, pronoun_share=0.4), definite=True)
+        else:
+            thing = self.parts.thing(
+                verb.what,
+                verb.case,
+                subject,
+                negation=negation,
+                none=not (negation or request.asking) and mood in ("present", "past"),
+                bare=mood == "like",
+                definiteness="indefinite" if clause.time and mood == "present" else "either",
+                adjective_share=0.2 if request.brief else 0.35,
+            )
+        (clause.known if thing.definite else clause.new).append(thing.phrase)
+        clause.objects.append(thing.phrase)
+        if "recipient" in verb.traits:
+            self._add_recipient(clause, subject)
+
+    def _add_recipient(self, clause: Clause, subject: Subject) -> None:
+        """The receiver: "gives the child an apple" or "gives an apple to the child"."""
+        receiver = self.parts.somebody(PERSONS, "dative", subject, pronoun_share=0.3)
+        if self.random() < 0.6:
+            clause.objects.insert(0, receiver)
+        else:
+            to = English("to")
+            (first, words), *others = receiver.german
+            receiver = Phrase([to, *receiver.english], [(first, (to, *words)), *others])
+            clause.objects.append(receiver)
+        clause.known.insert(0, receiver)
+
+    def _add_place(self, clause: Clause, verb: Verb, mood: Mood, subject: Subject, request: Request) -> None:
+        """Where, where to, with whom, for whom."""
+        chance = self.random() * (2.0 if request.brief else 1.0)
+        if verb.to:
+            clause.complement = self.parts.to_place(verb.to, subject.pronoun)
+            if "abroad" in verb.to and chance < 0.5:
+                clause.company = self.parts.fixed("transport")
+                return
+        if "company" in verb.traits and chance < 0.2:
+            somebody = self.parts.somebody(RELATED, "dative", subject, pronoun_share=0.3)
+            clause.company = prepositional(("with", "mit"), somebody)
+        if "beneficiary" in verb.traits and chance < 0.35 and mood != "like":
+            somebody = self.parts.somebody(RELATED, "accusative", subject, pronoun_share=0.25)
+            clause.complement = prepositional(("for", "für"), somebody)
+        elif verb.where and request.wanted != "where" and (chance < 0.55 or must_have_place(verb)):
+            if not (mood == "like" and clause.new):
+                clause.place = self.parts.at_place(verb.where, subject.pronoun)
+
+
+def asks_what(verb: Verb) -> bool:
+    """Whether its object is a thing that "what" can ask for."""
+    return bool(verb.what) and verb.case == "accusative" and not verb.preposition and "pronouns" not in verb.traits
+
+
+def must_have_place(verb: Verb) -> bool:
+    """Whether the verb says little without a place ("stay", "arrive")."""
+    return verb.german["they"] in ("bleiben", "kommen")

@@ -1,0 +1,194 @@
+"""Sentences: statements, questions, opinions, and two clauses joined."""
+
+import random
+from collections.abc import Sequence
+
+from seq2see.tasks.pairs import Pair
+from seq2see.tasks.translation.clauses import Clause, Mood, verb_group
+from seq2see.tasks.translation.events import ASKED, FEELINGS, MOODS, Events, Request, Tense
+from seq2see.tasks.translation.parts import Parts, Subject
+from seq2see.tasks.translation.phrases import English, German, single
+from seq2see.tasks.translation.words import PERSONS, Verb
+
+QUESTION_WORDS = {"why": "warum", "when": "wann", "where": "wo", "what": "was"}
+MAX_WORDS = 16  # of the English sentence, marks included
+PAST: Sequence[Mood] = ("past", "past", "past", "wanted", "could")
+CONJUNCTIONS = {
+    "because": "weil",
+    "although": "obwohl",
+    "when": "wenn",
+    "if": "wenn",
+    "before": "bevor",
+    "while": "während",
+    "that": "dass",
+    "whether": "ob",
+}
+
+
+class Speaker:
+    """Says one sentence after the other, in English and in German."""
+
+    def __init__(self, rng: random.Random) -> None:
+        """Take the source of all choices."""
+        self.parts = Parts(rng)
+        self.events = Events(self.parts)
+        self.random = rng.random
+        self.opinions = [verb for verb in self.parts.words.verbs if verb.clauses]
+
+    def sentence(self) -> Pair:
+        """One sentence with its translation and its alignment."""
+        while True:
+            pair = self._sentence()
+            if pair.source.count(" ") < MAX_WORDS:
+                return pair
+
+    def _sentence(self) -> Pair:
+        chance = self.random()
+        if chance < 0.50:
+            return self.statement()
+        if chance < 0.63:
+            return self.yes_no_question()
+        if chance < 0.70:
+            return self.question()
+        if chance < 0.80:
+            return self.opinion()
+        return self.two_clauses()
+
+    def statement(self) -> Pair:
+        """A main clause, opened by its subject or by the time."""
+        clause = self._plain_clause()
+        if clause.time is None or self.random() < 0.6:
+            return finish(clause.english(), clause.german_statement(), ".")
+        front, clause.time = clause.time, None
+        return finish(front.english + clause.english(), front.german + clause.german_from_verb(), ".")
+
+    def _plain_clause(self) -> Clause:
+        chance = self.random()
+        if chance < 0.1:
+            return self.events.identification()
+        return self.events.description() if chance < 0.22 else self.events.action(Request())
+
+    def yes_no_question(self) -> Pair:
+        """A question that opens with the verb."""
+        chance = self.random()
+        if chance < 0.05:
+            clause = self.events.identification()
+        elif chance < 0.18:
+            clause = self.events.description(not_i=True)
+        else:
+            clause = self.events.action(Request(asking=True, moods=ASKED, brief=True, plain=True))
+        return finish(clause.english(asking=True), clause.german_from_verb(), "?")
+
+    def question(self) -> Pair:
+        """A question that opens with a question word."""
+        if self.random() < 0.25:
+            who = Subject(single("who", "wer"), "he", None, by_pronoun=True)
+            clause = self.events.action(Request(subject=who))
+            return finish(clause.english(), clause.german_statement(), "?")
+        which = self.parts.pick(("why", "why", "when", "where", "what"))
+        clause = self.events.action(Request(asking=True, wanted=which, moods=ASKED))
+        word = single(which, QUESTION_WORDS[which])
+        return finish(word.english + clause.english(asking=True), word.german + clause.german_from_verb(), "?")
+
+    def opinion(self) -> Pair:
+        """Somebody knows, thinks, says or hopes something."""
+        verb = self.parts.pick(self.opinions)
+        tense: Tense = "past" if self.random() < 0.35 else "present"
+        subject = self.parts.subject(PERSONS)
+        doubt = "whether" in verb.clauses and self.random() < 0.4
+        group = verb_group(verb, tense, subject.person, negated=doubt, asking=False)
+        main = Clause(subject.phrase, subject.by_pronoun, group)
+        chance = self.random()
+        if chance < 0.2 and tense == "present":
+            inner = self.events.identification()
+        elif chance < 0.4:
+            inner = self.events.description(tense)
+        else:
+            moods = MOODS if tense == "present" else PAST
+            inner = self.events.action(Request(moods=moods, brief=True, inner=True))
+        return joined(main, "whether" if doubt else "that", inner, inner_first=False)
+
+    def two_clauses(self) -> Pair:
+        """A main clause with its reason, its condition or its time."""
+        conjunction = self.parts.pick(("because", "because", "because", "although", "when", "if", "before", "while"))
+        conditional = conjunction in ("when", "if")
+        tense: Tense = "present" if conditional or self.random() < 0.5 else "past"
+        subject = self.parts.subject(PERSONS if self.random() < 0.9 else ["animals"])
+        verb = self.events.verb_for(subject, self.events.actions if conjunction != "before" else self.events.daily)
+        moods: Sequence[Mood] = ("present", "present", "can", "should", "will") if conditional else (tense,)
+        plain = conjunction != "although"
+        main = self.events.action(
+            Request(verb=verb, subject=subject, moods=moods, brief=True, plain=plain, timeless=True)
+        )
+        if conjunction in ("before", "while"):
+            inner = self._event(conjunction, tense, subject)
+        else:
+            inner = self._circumstance(conjunction, tense, subject, verb)
+        return joined(main, conjunction, inner, inner_first=self.random() < 0.35)
+
+    def _circumstance(self, conjunction: str, tense: Tense, subject: Subject, verb: Verb) -> Clause:
+        """A clause that can be a reason or a condition: of the same person, or of the weather."""
+        chance = self.random()
+        again = subject.again()
+        if again is None or chance < 0.2:
+            return self.events.about_weather(tense)
+        if conjunction == "although" and chance < 0.5:
+            return self.events.being(again, tense, self.parts.pick(FEELINGS), plain=True)
+        if verb.reason and chance < 0.7:
+            return self.events.being(again, tense, verb.reason, plain=True)
+        if conjunction in ("when", "if"):
+            other = self._other_verb(verb, again, self.events.sudden if chance < 0.8 else self.events.daily)
+            moods: Sequence[Mood] = ("present",)
+        else:
+            other = self._other_verb(verb, again, self.events.plans)
+            moods = ("wanted",) if tense == "past" else ("want",) if "pleasant" in other.traits else ("want", "must")
+        return self.events.action(
+            Request(verb=other, subject=again, moods=moods, brief=True, inner=True, timeless=True, plain=True)
+        )
+
+    def _other_verb(self, verb: Verb, subject: Subject, verbs: Sequence[Verb]) -> Verb:
+        """A verb for the same subject that says something new."""
+        while True:
+            other = self.events.verb_for(subject, verbs)
+            if other.german != verb.german:
+                return other
+
+    def _event(self, conjunction: str, tense: Tense, subject: Subject) -> Clause:
+        """What happens later, or meanwhile."""
+        again = subject.again() if conjunction == "before" else None
+        verb = self.events.verb_for(again, self.events.daily if conjunction == "before" else self.events.lasting)
+        return self.events.action(
+            Request(verb=verb, subject=again, moods=(tense,), brief=True, inner=True, plain=True, timeless=True)
+        )
+
+
+def joined(main: Clause, conjunction: str, inner: Clause, *, inner_first: bool) -> Pair:
+    """A main clause with a subordinate one; a comma that only German writes goes with the conjunction."""
+    word = English(conjunction)
+    opening = CONJUNCTIONS[conjunction], (word,)
+    if inner_first:
+        comma = English(",")
+        english = [word, *inner.english(), comma, *main.english()]
+        german = [opening, *inner.german_subordinate(), (",", (comma,)), *main.german_from_verb()]
+    else:
+        english = [*main.english(), word, *inner.english()]
+        german = [*main.german_statement(), (",", (word,)), opening, *inner.german_subordinate()]
+    return finish(english, german, ".")
+
+
+def finish(english: list[English], german: list[German], mark: str) -> Pair:
+    """The pair: capitals at the beginning, a mark at the end, and each link as two numbers."""
+    end = English(mark)
+    english.append(end)
+    german.append((mark, (end,)))
+    numbers = {word: number for number, word in enumerate(english)}
+    links = [(numbers[word], number) for number, (_, words) in enumerate(german) for word in words]
+    return Pair(
+        source=_capitalised(" ".join([word.text for word in english])),
+        target=_capitalised(" ".join([text for text, _ in german])),
+        links=tuple(links),
+    )
+
+
+def _capitalised(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:]

@@ -1,0 +1,110 @@
+"""Which symbols there are: counted in the training lines, in an order that the lines alone decide."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+
+from tokenizers import Tokenizer as Backend
+from tokenizers import decoders, models, pre_tokenizers, trainers
+
+# Keys of PAD, BOS, EOS and UNK, ids 0 to 3. No text can produce them: a `word` holds no white space, a byte-level token
+# spells a space as another character, and a `char` symbol is one code point long. So `<pad>` in a text is text.
+SPECIAL_KEYS = (" pad", " bos", " eos", " unk")
+UNKNOWN_KEY = SPECIAL_KEYS[3]
+
+# Byte-level symbols are spelled in 256 printable characters: a byte that is printable in Latin-1 by itself, the others
+# by the characters from U+0100 on (as in GPT-2, whose table `tokenizers` uses and does not show).
+_PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
+BYTE_OF = {chr(byte): byte for byte in _PRINTABLE} | {chr(0x100 + rank): byte for rank, byte in enumerate(_OTHERS)}
+BYTES = sorted(BYTE_OF)
+
+BPE_SIZES = (512, 8_000)  # entries: least and most when no size is asked for
+CHARACTERS_AN_ENTRY = 100  # of training text, so that most entries are seen often enough to be learned
+
+Merge = tuple[str, str]
+
+
+def char_symbols(lines: Iterable[str], room: int | None) -> list[str]:
+    """The code points of the lines, the commonest `room` of them; None: all."""
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts.update(line)
+    return _commonest(counts, room)
+
+
+def word_symbols(lines: Iterable[str], room: int | None) -> list[str]:
+    """The words of the lines, cut at white space as `str.split` does, the commonest `room` of them; None: all."""
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts.update(line.split())
+    return _commonest(counts, room)
+
+
+def _commonest(counts: Counter[str], room: int | None) -> list[str]:
+    """Commonest first, equally common ones by code point."""
+    return sorted(counts, key=lambda symbol: (-counts[symbol], symbol))[:room]
+
+
+def bpe_merges(lines: Iterable[str], vocab_size: int | None) -> list[Merge]:
+    """Byte-level merges, in the order in which they were learned.
+
+    A shorter list of merges is the beginning of a longer one. So when no size is given the longest is learned, and cut
+    to one entry for each hundred characters of text, at least 512 and at most 8,000.
+    """
+    num_characters = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal num_characters
+        for line in lines:
+            num_characters += len(line)
+            yield line
+
+    learner = Backend(models.BPE())
+    learner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=(vocab_size or BPE_SIZES[1]) - len(SPECIAL_KEYS),
+        min_frequency=2,
+        initial_alphabet=BYTES,
+        show_progress=False,
+    )
+    learner.train_from_iterator(counted(), trainer)
+    merges = [(left, right) for left, right in json.loads(learner.to_str())["model"]["merges"]]
+    wanted = vocab_size or min(max(num_characters // CHARACTERS_AN_ENTRY, BPE_SIZES[0]), BPE_SIZES[1])
+    return list(takewhile(_fits(wanted), merges))
+
+
+def _fits(vocab_size: int):
+    """A test whether the entries are still within the size once a merge has been added."""
+    room = vocab_size - len(SPECIAL_KEYS) - len(BYTES)
+    merged: set[str] = set()
+
+    def fits(merge: Merge) -> bool:
+        merged.add("".join(merge))
+        return len(merged) <= room
+
+    return fits
+
+
+def bpe_symbols(merges: list[Merge]) -> list[str]:
+    """The bytes, and what the merges make of them (two merges may make the same)."""
+    return list(dict.fromkeys([*BYTES, *map("".join, merges)]))
+
+
+def char_backend(ids: dict[str, int]) -> Backend:
+    """A symbol for each code point: byte-pair encoding without a merge, the library's quickest way to that."""
+    return Backend(models.BPE(vocab=ids, merges=[], unk_token=UNKNOWN_KEY))
+
+
+def word_backend(ids: dict[str, int]) -> Backend:
+    """A symbol for each word; the words are cut before, for the library's white space is not Python's."""
+    return Backend(models.WordLevel(vocab=ids, unk_token=UNKNOWN_KEY))
+
+
+def bpe_backend(ids: dict[str, int], merges: list[Merge]) -> Backend:
+    """Symbols made of bytes, so that there is no unknown one."""
+    backend = Backend(models.BPE(vocab=ids, merges=merges))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    return backend

@@ -1,0 +1,57 @@
+"""How long a run lasts, how far it is, and what the learning rate is there."""
+
+import math
+import time
+from dataclasses import dataclass, field
+
+from seq2see.options import Schedule
+
+
+@dataclass
+class Budget:
+    """The end of a run, by optimiser steps, by seconds, or by whichever comes first.
+
+    Args:
+        max_steps: optimiser steps; None: no such limit.
+        max_seconds: seconds since `start`; None: no such limit.
+    """
+
+    max_steps: int | None
+    max_seconds: float | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    def start(self) -> None:
+        """The clock starts now."""
+        self.started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.started
+
+    def progress(self, step: int) -> float:
+        """How far the run is after this many optimiser steps: 0 at the start, 1 at the end."""
+        by_steps = step / self.max_steps if self.max_steps else 0.0
+        by_time = self.seconds / self.max_seconds if self.max_seconds else 0.0
+        return min(max(by_steps, by_time), 1.0)
+
+
+def learning_rate_factor(schedule: Schedule, *, step: int, warmup_steps: int, progress: float) -> float:
+    """What the highest learning rate is multiplied by in one optimiser step.
+
+    Args:
+        schedule: what happens after the warm-up.
+        step: optimiser steps done before this one.
+        warmup_steps: steps of linear rise at the start.
+        progress: how far the run is, 0 to 1; `cosine` and `linear` reach 0 at 1.
+    """
+    warmup = min((step + 1) / warmup_steps, 1.0) if warmup_steps else 1.0
+    match schedule:
+        case Schedule.constant:
+            return warmup
+        case Schedule.inverse_sqrt:
+            return warmup * math.sqrt(max(warmup_steps, 1) / max(step + 1, warmup_steps, 1))
+        case Schedule.linear:
+            return warmup * (1 - progress)
+        case Schedule.cosine:
+            return warmup * 0.5 * (1 + math.cos(math.pi * progress))

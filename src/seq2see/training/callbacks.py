@@ -1,0 +1,240 @@
+"""What happens around the training step: pacing, logging, samples, checkpoints and attention maps."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import lightning as L
+from lightning.pytorch.callbacks import Callback
+
+from seq2see.data import Batch
+from seq2see.maps import AttentionLog
+from seq2see.maps.capture import capture
+from seq2see.options import LOWER_IS_BETTER
+from seq2see.training.budget import Budget
+from seq2see.training.module import TrainingModule
+
+
+class Pace(Callback):
+    """Says when to validate and when to stop: in optimiser steps or elapsed time, whatever the epochs are.
+
+    The last step always validates.
+
+    Args:
+        budget: when the run ends.
+        validate_every: optimiser steps between validations; None: `num_validations`, evenly over the budget.
+        num_validations: see there.
+    """
+
+    def __init__(self, budget: Budget, *, validate_every: int | None, num_validations: int = 8) -> None:
+        self.budget = budget
+        self.validate_every = validate_every
+        self.num_validations = num_validations
+        self._validations_done = 0
+        self._last_step = 0
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """The budget's clock starts, and Lightning's own validation times are switched off."""
+        self.budget.start()
+        trainer.val_check_batch = sys.maxsize
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: object, batch: Batch, batch_idx: int
+    ) -> None:
+        """Asks Lightning for a validation after this batch, or for the end, which validates too."""
+        step = trainer.global_step
+        if step == self._last_step:
+            return  # gradients are still being accumulated
+        self._last_step = step
+        if self.budget.progress(step) >= 1:
+            trainer.should_stop = True
+        trainer.val_check_batch = 1 if self._due(step) else sys.maxsize
+
+    def _due(self, step: int) -> bool:
+        if self.validate_every is not None:
+            return step % self.validate_every == 0
+        due = int(self.budget.progress(step) * self.num_validations + 1e-9)
+        if due <= self._validations_done:
+            return False
+        self._validations_done = due
+        return True
+
+
+class LogMetrics(Callback):
+    """Writes the numbers of training and validation to the loggers; a step is the number of optimiser steps done.
+
+    Args:
+        every_n_steps: optimiser steps between rows.
+        report: called with step and numbers of each training row.
+    """
+
+    def __init__(self, *, every_n_steps: int, report: Callable[[int, dict[str, float]], None]) -> None:
+        self.every_n_steps = every_n_steps
+        self.report = report
+        self._step = 0
+        self._since = time.monotonic()
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """The clock of the first row starts."""
+        self._since = time.monotonic()
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: object, batch: Batch, batch_idx: int
+    ) -> None:
+        """A row of training numbers, at the steps that are due."""
+        assert isinstance(pl_module, TrainingModule)
+        step = trainer.global_step
+        if step == self._step or step % self.every_n_steps:
+            return
+        self._step = step
+        seconds, tokens = time.monotonic() - self._since, pl_module.tokens_since_log
+        numbers = {
+            "lr": trainer.optimizers[0].param_groups[0]["lr"],
+            "train/loss": pl_module.take_train_loss(),
+            "train/tokens_per_second": round(tokens / max(seconds, 1e-9)),
+        }
+        self._since = time.monotonic()
+        _log(trainer, numbers)
+        self.report(step, numbers)
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """A row of validation numbers."""
+        assert isinstance(pl_module, TrainingModule)
+        _log(trainer, pl_module.scores)
+        self._since = time.monotonic()  # validation is not training time
+
+
+def _log(trainer: L.Trainer, numbers: dict[str, float]) -> None:
+    for logger in trainer.loggers:
+        logger.log_metrics({**numbers, "epoch": trainer.current_epoch}, step=trainer.global_step)
+
+
+class ReportValidation(Callback):
+    """Passes each validation's step, scores and translations on.
+
+    Args:
+        report: called with step, scores by their full names, and the samples' translations.
+    """
+
+    def __init__(self, report: Callable[[int, dict[str, float], list[str]], None]) -> None:
+        self.report = report
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Reports."""
+        assert isinstance(pl_module, TrainingModule)
+        self.report(trainer.global_step, pl_module.scores, pl_module.hypotheses)
+
+
+class SamplesFile(Callback):
+    """`samples.jsonl`: the first validation pairs and what the model wrote for them, at each validation.
+
+    Args:
+        path: the file.
+        num_samples: pairs written each time.
+    """
+
+    def __init__(self, path: Path, *, num_samples: int = 10) -> None:
+        self.path = path
+        self.num_samples = num_samples
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Appends one line a sample."""
+        assert isinstance(pl_module, TrainingModule)
+        with self.path.open("a", encoding="utf-8", newline="\n") as file:
+            for pair, hypothesis in list(zip(pl_module.samples, pl_module.hypotheses, strict=True))[: self.num_samples]:
+                line = {"step": trainer.global_step, "source": pair.source, "reference": pair.target}
+                file.write(json.dumps({**line, "hypothesis": hypothesis}, ensure_ascii=False) + "\n")
+
+
+class Checkpoints(Callback):
+    """`last.ckpt` at every validation, `best.ckpt` when the chosen score is better than ever; early stopping.
+
+    Args:
+        folder: where they go.
+        select: the score that chooses, without `val/`.
+        patience: validations without progress before stopping; None: never.
+    """
+
+    def __init__(self, folder: Path, *, select: str, patience: int | None) -> None:
+        self.folder = folder
+        self.select = select
+        self.patience = patience
+        self.best: tuple[int, float] | None = None  # step and score
+        self._waited = 0
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Saves, and stops the run when its patience is at an end."""
+        assert isinstance(pl_module, TrainingModule)
+        score = pl_module.scores[f"val/{self.select}"]
+        if self._is_better(score):
+            self.best, self._waited = (trainer.global_step, score), 0
+            trainer.save_checkpoint(self.folder / "best.ckpt", weights_only=True)
+        else:
+            self._waited += 1
+        trainer.save_checkpoint(self.folder / "last.ckpt")
+        if self.patience is not None and self._waited >= self.patience:
+            trainer.should_stop = True
+
+    def on_train_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Without validation pairs the last is the best."""
+        if self.best is None:
+            trainer.save_checkpoint(self.folder / "last.ckpt")
+            trainer.save_checkpoint(self.folder / "best.ckpt", weights_only=True)
+
+    def _is_better(self, score: float) -> bool:
+        if self.best is None:
+            return True
+        return score < self.best[1] if self.select in LOWER_IS_BETTER else score > self.best[1]
+
+
+class LogAttention(Callback):
+    """Attention maps of fixed validation pairs, before the first step, at log-spaced steps and at every validation.
+
+    Args:
+        log: where they are stored.
+        batch: the pairs.
+        every_n_steps: store at multiples of this many optimiser steps instead; None: as above.
+    """
+
+    def __init__(self, log: AttentionLog, batch: Batch, *, every_n_steps: int | None) -> None:
+        self.attention_log = log
+        self.batch = batch
+        self.every_n_steps = every_n_steps
+        self._stored = -1
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """The untrained model's maps."""
+        self._store(trainer, pl_module, {}, None)
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: object, batch: Batch, batch_idx: int
+    ) -> None:
+        """Maps at the steps that are due."""
+        step = trainer.global_step
+        due = step & (step - 1) == 0 if self.every_n_steps is None else step % self.every_n_steps == 0
+        if due:
+            self._store(trainer, pl_module, {}, None)
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Maps with this validation's scores and translations."""
+        assert isinstance(pl_module, TrainingModule)
+        if self.every_n_steps is None:
+            hypotheses = pl_module.hypotheses[: len(self.batch.ids)]
+            self._store(trainer, pl_module, pl_module.scores, hypotheses)
+
+    def _store(
+        self,
+        trainer: L.Trainer,
+        pl_module: L.LightningModule,
+        scores: dict[str, float],
+        hypotheses: Sequence[str] | None,
+    ) -> None:
+        assert isinstance(pl_module, TrainingModule)
+        step = trainer.global_step
+        if step == self._stored and not scores:
+            return
+        self._stored = step
+        maps = capture(pl_module.model, self.batch)
+        self.attention_log.append(step, maps, epoch=trainer.current_epoch, scores=scores, hypotheses=hypotheses)

@@ -1,0 +1,156 @@
+"""The LightningModule: a batch becomes a loss, and a validation becomes scores."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import lightning as L
+import torch
+from torch import Tensor, nn
+from torchmetrics import MeanMetric
+
+from seq2see.data import Batch
+from seq2see.decoding import LengthLimit, decode_sentences
+from seq2see.evaluation import text_scores, token_totals
+from seq2see.options import TrainOptions
+from seq2see.tasks.pairs import Pair
+from seq2see.text import PAD, Tokenizer
+from seq2see.training.budget import Budget, learning_rate_factor
+from seq2see.training.objective import label_smoothed_cross_entropy
+from seq2see.transformer import Transformer
+
+
+
+
+class TrainingModule(L.LightningModule):
+    """Trains a `Transformer`; every number it reports is per real token, however the pairs were batched.
+
+    Args:
+        model: the model.
+        options: the run's options, with nothing left open.
+        budget: when the run ends; the learning rate follows it.
+        source_tokenizer: of the sources.
+        target_tokenizer: of the targets.
+        samples: validation pairs that each validation translates freely, for `val/exact_match`, `val/bleu`, `val/chrf`.
+        length_limit: how long a translation may get.
+        about: what stands in each checkpoint beside the weights, plain values.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        options: TrainOptions,
+        *,
+        budget: Budget,
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        samples: Sequence[Pair],
+        length_limit: LengthLimit,
+        about: dict[str, Any],
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.options = options
+        self.budget = budget
+        self.target_tokenizer = target_tokenizer
+        self.samples = samples
+        self.sample_sources = source_tokenizer.encode_batch([sample.source for sample in samples])
+        self.length_limit = length_limit
+        self.about = about
+        self.hypotheses: list[str] = []  # of the samples, from the last validation
+        self.scores: dict[str, float] = {}  # of the last validation, under their full names
+        self.example_input_array = None
+        self._loss_sum: Tensor | float = 0.0  # since the last logged step
+        self._token_sum = 0
+        self._step_tokens: list[int] = []  # of the micro-batches of this optimiser step
+        self._val_loss = MeanMetric()
+        self._val_accuracy = MeanMetric()
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """The objective of one micro-batch, scaled so that the optimiser step is a mean over all its tokens."""
+        memory = self.model.encode(batch.src, batch.src_mask)
+        states = self.model.decode_states(batch.tgt_in, memory, batch.src_mask)  # (B, T, D)
+        real = batch.tgt_out != PAD
+        logits = self.model.output_proj(states[real])  # (N, V)
+        smoothing = self.options.optim.label_smoothing or 0.0
+        result = label_smoothed_cross_entropy(logits, batch.tgt_out[real], smoothing=smoothing)
+        self._loss_sum = self._loss_sum + result.loss
+        self._token_sum += result.tokens
+        self._step_tokens.append(result.tokens)
+        # Lightning divides by accumulate_grad_batches; on_before_optimizer_step mends the rest.
+        return result.objective / self._step_tokens[0] * self.options.trainer.accumulate_grad_batches
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """From gradients per token of the first micro-batch to gradients per token of the whole step."""
+        first, total = self._step_tokens[0], sum(self._step_tokens)
+        self._step_tokens.clear()
+        if total != first:
+            gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
+            torch._foreach_mul_(gradients, first / total)
+
+    def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
+        """Sets the learning rate of the coming optimiser step."""
+        optim = self.options.optim
+        assert optim.lr is not None and optim.warmup_steps is not None
+        step = self.global_step
+        factor = learning_rate_factor(
+            optim.schedule, step=step, warmup_steps=optim.warmup_steps, progress=self.budget.progress(step)
+        )
+        for group in self.trainer.optimizers[0].param_groups:
+            group["lr"] = optim.lr * factor
+
+    @property
+    def tokens_since_log(self) -> int:
+        """Real target tokens trained on since `take_train_loss` was called."""
+        return self._token_sum
+
+    def take_train_loss(self) -> float:
+        """Mean unsmoothed loss, nats a token, over the tokens since the last call."""
+        loss = float(self._loss_sum) / max(self._token_sum, 1)
+        self._loss_sum, self._token_sum = 0.0, 0
+        return loss
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        """Teacher-forced totals of one batch."""
+        loss, correct, tokens = token_totals(self.model(batch.src, batch.src_mask, batch.tgt_in), batch.tgt_out)
+        self._val_loss.update(loss / tokens, weight=tokens)
+        self._val_accuracy.update(correct / tokens, weight=tokens)
+
+    def on_validation_epoch_end(self) -> None:
+        """Adds the free-running scores and reports them all."""
+        self.scores = {
+            "val/loss": float(self._val_loss.compute()),
+            "val/token_accuracy": float(self._val_accuracy.compute()),
+        }
+        self._val_loss.reset()
+        self._val_accuracy.reset()
+        batch_size = self.options.decode.batch_size
+        assert batch_size is not None
+        found = decode_sentences(self.model, self.sample_sources, limit=self.length_limit, batch_size=batch_size)
+        self.hypotheses = [self.target_tokenizer.decode(hypothesis.ids) for hypothesis in found]
+        free = text_scores(self.hypotheses, [sample.target for sample in self.samples])
+        self.scores |= {f"val/{name}": free[name] for name in ("exact_match", "bleu", "chrf") if name in free}
+        self.log_dict(self.scores, logger=False)
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """AdamW; embeddings, normalisations and biases are not decayed."""
+        optim = self.options.optim
+        assert optim.lr is not None
+        not_matrices = {
+            id(parameter)
+            for module in self.model.modules()
+            if not isinstance(module, nn.Linear) or module is self.model.output_proj
+            for parameter in module.parameters(recurse=False)
+        }
+        decayed, others = [], []
+        for parameter in self.model.parameters():
+            is_matrix = parameter.ndim == 2 and id(parameter) not in not_matrices
+            (decayed if is_matrix else others).append(parameter)
+        groups: list[dict[str, Any]] = [
+            {"params": decayed, "weight_decay": optim.weight_decay},
+            {"params": others, "weight_decay": 0.0},
+        ]
+        return torch.optim.AdamW(groups, lr=optim.lr, betas=(optim.betas[0], optim.betas[1]), fused=True)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Makes the checkpoint self-contained."""
+        checkpoint["seq2see"] = self.about

@@ -1,0 +1,133 @@
+"""A planted log: twelve English-German pairs whose attention forms from noise to a crossing alignment over sixteen steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from seq2see.maps import AttentionLog, Example, Maps
+
+STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 100, 200, 300, 400, 600, 800, 1000, 1200)
+MODEL = {"d_model": 128, "num_heads": 4, "num_encoder_layers": 2, "num_decoder_layers": 2}
+# source, target, source position of each target word
+PAIRS = (
+    ("today the small dog sees a red house", "heute sieht der kleine Hund ein rotes Haus", (0, 4, 1, 2, 3, 5, 6, 7)),
+    ("the old teacher has bought the green book", "der alte Lehrer hat das grüne Buch gekauft", (0, 1, 2, 3, 5, 6, 7, 4)),
+    ("tomorrow my friend will read the newspaper", "morgen wird mein Freund die Zeitung lesen", (0, 3, 1, 2, 5, 6, 4)),
+    ("we believe that the child loves the cat", "wir glauben dass das Kind die Katze liebt", (0, 1, 2, 3, 4, 6, 7, 5)),
+    ("yesterday the woman gave the man a long letter", "gestern gab die Frau dem Mann einen langen Brief", (0, 3, 1, 2, 4, 5, 6, 7, 8)),
+    ("the girl does not see the bird", "das Mädchen sieht den Vogel nicht", (0, 1, 4, 5, 6, 3)),
+    ("he can hear the loud music well", "er kann die laute Musik gut hören", (0, 1, 3, 4, 5, 6, 2)),
+    ("often the young farmer drinks cold milk", "oft trinkt der junge Bauer kalte Milch", (0, 4, 1, 2, 3, 5, 6)),
+    ("I know that she has found the key", "ich weiß dass sie den Schlüssel gefunden hat", (0, 1, 2, 3, 6, 7, 5, 4)),
+    ("the blue car is fast", "das blaue Auto ist schnell", (0, 1, 2, 3, 4)),
+    ("here the tall tree grows slowly", "hier wächst der hohe Baum langsam", (0, 4, 1, 2, 3, 5)),
+    ("you should open the heavy door now", "du solltest jetzt die schwere Tür öffnen", (0, 1, 6, 3, 4, 5, 2)),
+)
+
+
+def planted_examples(pairs: Sequence[tuple[str, str, Sequence[int]]] = PAIRS) -> list[Example]:
+    """The pairs as they stand in a log."""
+    return [
+        Example(
+            id=number,
+            source=source,
+            reference=target,
+            source_tokens=(*source.split(), "<eos>"),
+            target_tokens=(*target.split(), "<eos>"),
+            links=tuple((position, row) for row, position in enumerate(order)),
+        )
+        for number, (source, target, order) in enumerate(pairs)
+    ]
+
+
+def softmax(logits: np.ndarray, visible: np.ndarray) -> np.ndarray:
+    """Rows that sum to 1 over their visible cells, zero elsewhere."""
+    logits = np.where(visible, logits, -np.inf)
+    highest = logits.max(-1, keepdims=True)
+    powers = np.where(visible, np.exp(logits - np.where(np.isfinite(highest), highest, 0)), 0)
+    return (powers / np.maximum(powers.sum(-1, keepdims=True), 1e-30)).astype(np.float32)
+
+
+def planted_maps(log: AttentionLog, step: int, seed: int = 0) -> Maps:
+    """What a model that learns to align could attend to after `step` steps."""
+    learned = {kind: np.zeros(_shape(log, kind), np.float32) for kind in ("encoder", "decoder", "cross")}
+    for index, example in enumerate(log.examples):
+        num_sources, num_targets = len(example.source_tokens), len(example.target_tokens)
+        for kind, num_queries, num_keys in (
+            ("encoder", num_sources, num_sources),
+            ("decoder", num_targets, num_targets),
+            ("cross", num_targets, num_sources),
+        ):
+            block = learned[kind][index]
+            for layer, head in np.ndindex(block.shape[:2]):
+                wanted = _wanted_keys(kind, layer, head, num_queries, num_keys, example.links or ())
+                block[layer, head, np.arange(num_queries), wanted] = 1
+    maps = []
+    for number, kind in enumerate(("encoder", "decoder", "cross")):
+        noise = np.random.default_rng([seed, number]).normal(size=learned[kind].shape)
+        later = np.random.default_rng([seed, number, step]).normal(size=learned[kind].shape)
+        layers, heads = np.indices(noise.shape[1:3])
+        start = np.array([[3.6, 4.6, 5.0, 4.2], [5.2, 4.4, 4.8, 5.8]])[layers % 2, heads % 4]
+        progress = 1 / (1 + np.exp(-2.2 * (np.log(step + 1) - start)))
+        sharp = progress[None, :, :, None, None]
+        logits = 0.9 * noise * (1 - 0.3 * sharp) + 0.15 * later + 5.2 * sharp * learned[kind]
+        maps.append(softmax(logits, log.visible(kind)[:, None, None]))
+    return Maps(*maps)
+
+
+def _shape(log: AttentionLog, kind: str) -> tuple[int, ...]:
+    layers = log.model["num_encoder_layers" if kind == "encoder" else "num_decoder_layers"]
+    cells = log.visible(kind)
+    return (len(cells), layers, log.model["num_heads"], *cells.shape[1:])
+
+
+def _wanted_keys(kind: str, layer: int, head: int, num_queries: int, num_keys: int, links: Sequence[tuple[int, int]]) -> np.ndarray:
+    rows, last = np.arange(num_queries), num_keys - 1
+    role = (head + 2 * layer) % 4
+    if kind == "encoder":
+        return [np.maximum(rows - 1, 0), np.minimum(rows + 1, last), rows, np.full(num_queries, last)][role]
+    if kind == "decoder":
+        return [np.maximum(rows - 1, 0), np.zeros_like(rows), rows, np.maximum(rows - 2, 0)][role]
+    aligned = np.full(num_queries, last)
+    for source, target in links:
+        aligned[target] = source
+    shifted = np.concatenate([[last], aligned[:-1]])
+    if layer == 1:
+        return [np.full(num_queries, last), np.minimum(rows, last), aligned, shifted][head % 4]
+    return [aligned, np.minimum(rows, last), np.full(num_queries, last), np.minimum(rows + 1, last)][head % 4]
+
+
+def planted_log(folder: Path | None = None, *, steps: Sequence[int] = STEPS, examples: Sequence[Example] | None = None) -> AttentionLog:
+    """The whole log, in a folder or in memory."""
+    log = AttentionLog.create(folder, examples=examples or planted_examples(), model=MODEL)
+    for step in steps:
+        progress = 1 / (1 + np.exp(-1.8 * (np.log(step + 1) - 5)))
+        hypotheses = [_hypothesis(example, progress) for example in log.examples]
+        scores = {
+            "train/loss": 4.3 * (1 - progress) + 0.02 + 0.05 * np.cos(step),
+            "val/loss": 4.3 * (1 - progress) + 0.06 + 0.03 * np.sin(step),
+            "val/exact_match": float(np.clip(1.25 * progress - 0.25, 0, 1)),
+        }
+        log.append(step, planted_maps(log, step), epoch=step / 160, scores=scores, hypotheses=hypotheses)
+    return log
+
+
+def _hypothesis(example: Example, progress: float) -> str:
+    words = (example.reference or "").split()
+    right = round(progress * len(words) + 0.2)
+    return " ".join(words[:right] + ["der"] * (0 if right >= len(words) else 2))
+
+
+@pytest.fixture
+def make_log() -> Callable[..., AttentionLog]:
+    """`planted_log`, for tests in other files."""
+    return planted_log
+
+
+@pytest.fixture
+def make_maps() -> Callable[..., Maps]:
+    """`planted_maps`, for tests in other files."""
+    return planted_maps

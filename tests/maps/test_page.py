@@ -1,0 +1,102 @@
+"""The page as a file: one piece, no network, hostile text harmless."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from seq2see.maps import AttentionLog, Example, page
+
+HOSTILE = ("</script><script>alert(1)</script>", "<!--", "{{data}}", "&lt;", "\u2028", "\ud800", '"', "<img src=x onerror=alert(2)>")
+
+
+@pytest.fixture
+def hostile_log(make_log) -> AttentionLog:
+    text = " ".join(HOSTILE)
+    example = Example("</script>", text, text, (*HOSTILE, "<eos>"), (*HOSTILE, "<eos>"))
+    return make_log(None, steps=(0, 1), examples=[example])
+
+
+def data_of(html: str) -> dict:
+    return json.loads(re.findall(r'<script type="application/json" id="log">(.*?)</script>', html, re.DOTALL)[0])
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(make_log):
+    html = page.render(make_log())
+    assert html.startswith("<!DOCTYPE html>")
+    assert not re.findall(r"""(?:src|href)=["'](?!#)""", html.split("<script")[0])
+    assert "http://" not in html.replace("http://www.w3.org/2000/svg", "") and "https://" not in html
+
+
+def test_the_content_policy_allows_exactly_the_style_and_the_script_inside(make_log):
+    html = page.render(make_log(steps=(0,)))
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html).group(1)
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    for directive, content in (
+        ("script-src", re.findall(r"<script>(.*?)</script>", html, re.DOTALL)[0]),
+        ("style-src", re.findall(r"<style>(.*?)</style>", html, re.DOTALL)[0]),
+    ):
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}'" in policy
+
+
+def test_no_token_can_end_the_data_or_start_a_script(hostile_log: AttentionLog, make_log):
+    html = page.render(hostile_log, title="</title><script>alert(3)</script>")
+    assert html.count("<script") == page.render(make_log(steps=(0,))).count("<script") == 2
+    assert "<script>alert" not in html and "<img" not in html
+    assert data_of(html)["examples"][0]["sourceTokens"] == [*HOSTILE, "<eos>"]
+    html.encode("utf-8")
+
+
+def test_maps_travel_as_one_byte_a_cell_and_keep_their_values(make_log):
+    log = make_log(steps=(300,))
+    raw = zlib.decompress(base64.b64decode(data_of(page.render(log))["maps"][0]))
+    sources = [len(example.source_tokens) for example in log.examples]
+    targets = [len(example.target_tokens) for example in log.examples]
+    cells = sum(8 * (s * s + t * t + t * s) for s, t in zip(sources, targets, strict=True))
+    assert len(raw) == cells
+    first = 8 * (sources[0] ** 2 + targets[0] ** 2)
+    cross = np.frombuffer(raw[first : first + 8 * sources[0] * targets[0]], np.uint8).reshape(2, 4, targets[0], sources[0])
+    weights = (cross / 255.0) ** 2
+    expected = log.maps(300).cross[0, ..., : targets[0], : sources[0]]
+    np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), expected, atol=0.008)
+
+
+def test_the_page_of_a_default_run_is_small(make_log):
+    assert len(page.render(make_log(steps=range(0, 2500, 100))).encode()) < 2e6
+
+
+def test_a_log_of_one_checkpoint_without_truth_has_a_page(make_maps):
+    examples = [Example(0, "a b", None, ("a", "b", "<eos>"), ("x", "<eos>"))]
+    model = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 2}
+    empty = AttentionLog.create(None, examples=examples, model=model)
+    log = AttentionLog.of_maps(make_maps(empty, 5), examples=examples, model=model, step=5)
+    data = data_of(page.render(log))
+    assert data["examples"][0]["reference"] is None and data["examples"][0]["links"] is None
+    assert "alignment_error_rate" not in data["measures"]["cross"]
+    with pytest.raises(ValueError, match="holds no step yet"):
+        page.render(empty)
+
+
+def test_diverged_numbers_become_null_and_no_weight(make_maps, make_log):
+    log = make_log(None, steps=())
+    maps = make_maps(log, 0)
+    log.append(0, maps._replace(cross=maps.cross * np.nan), scores={"val/loss": float("inf")})
+    data = data_of(page.render(log))
+    assert data["steps"][0]["scores"] == {"val/loss": None}
+    assert "entropy" not in data["measures"]["cross"] and "entropy" in data["measures"]["encoder"]
+
+
+def test_every_script_is_joined_and_none_is_too_long():
+    folder = Path(page.__file__).parent
+    assert sorted(page.SCRIPTS) == sorted(file.name for file in folder.glob("*.js"))
+    for file in folder.glob("*.js"):
+        assert len(file.read_text(encoding="utf-8").splitlines()) < 400, file.name
+        assert "innerHTML" not in file.read_text(encoding="utf-8"), "text only ever becomes text"

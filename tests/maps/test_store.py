@@ -1,0 +1,213 @@
+"""The folder attention/: what goes in comes out, whatever happens to the files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from seq2see.maps import AttentionLog, Example, Maps
+from seq2see.maps.store import densest_step, write_atomically
+
+MODEL = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 3, "num_decoder_layers": 1}
+
+
+def small_examples() -> list[Example]:
+    return [
+        Example(7, "a b c", "x y", ("a", "b", "c", "<eos>"), ("x", "y", "<eos>"), links=((0, 1), (2, 0))),
+        Example("last", "a", "", ("a", "<eos>"), ("<eos>",)),
+    ]
+
+
+def test_maps_come_back_within_half_precision_with_rows_that_sum_to_one(tmp_path: Path, make_log):
+    log = make_log(tmp_path / "attention", steps=(0, 100))
+    again = AttentionLog.open(tmp_path)
+    assert again.steps == [0, 100]
+    for kind in ("encoder", "decoder", "cross"):
+        stored, visible = getattr(again.maps(100), kind), log.visible(kind)
+        real_rows = visible.any(-1)
+        sums = stored.sum(-1)
+        assert np.abs(sums - real_rows[:, None, None]).max() < 1e-3
+        assert (stored[np.broadcast_to(~visible[:, None, None], stored.shape)] == 0).all()
+
+
+def test_encoder_and_decoder_may_differ_in_depth_and_length(tmp_path: Path, make_maps):
+    log = AttentionLog.create(tmp_path / "attention", examples=small_examples(), model=MODEL)
+    log.append(0, make_maps(log, 0))
+    maps = AttentionLog.open(tmp_path / "attention").maps(0)
+    assert maps.encoder.shape == (2, 3, 2, 4, 4)
+    assert maps.decoder.shape == (2, 1, 2, 3, 3)
+    assert maps.cross.shape == (2, 1, 2, 3, 4)
+
+
+def test_padding_beyond_the_longest_example_is_cut_and_hidden_cells_become_zero(make_maps):
+    log = AttentionLog.create(None, examples=small_examples(), model=MODEL)
+    maps = make_maps(log, 0)
+    padded = Maps(*(np.pad(array, [(0, 0)] * 3 + [(0, 5)] * 2, constant_values=0.25) for array in maps))
+    log.append(0, padded)
+    np.testing.assert_array_equal(log.maps(0).cross, maps.cross)
+
+
+def test_index_says_what_the_maps_are_of(tmp_path: Path, make_maps):
+    log = AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
+    log.append(200, make_maps(log, 200), epoch=1.5, scores={"val/loss": math.nan, "train/loss": 0.5}, hypotheses=["x", "y"])
+    index = json.loads((tmp_path / "index.json").read_text(encoding="utf-8"))
+    assert index["schema"] == 1
+    assert index["model"] == MODEL
+    assert index["examples"][0]["links"] == [[0, 1], [2, 0]]
+    assert index["examples"][0]["special"] == {"source_eos": 3, "target_bos": 0, "target_eos": 2}
+    assert index["examples"][1]["links"] is None
+    assert index["steps"] == [
+        {
+            "step": 200,
+            "epoch": 1.5,
+            "file": "step-00000200.npz",
+            "scores": {"val/loss": None, "train/loss": 0.5},
+            "hypotheses": ["x", "y"],
+        }
+    ]
+    stored = AttentionLog.open(tmp_path).at(200)
+    assert math.isnan(stored.scores["val/loss"])
+    assert stored.hypotheses == ("x", "y")
+    assert AttentionLog.open(tmp_path).examples == tuple(small_examples())
+
+
+def test_measures_are_one_row_for_each_step_kind_layer_and_head(tmp_path: Path, make_maps):
+    log = AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
+    log.append(0, make_maps(log, 0))
+    log.append(10, make_maps(log, 10))
+    with (tmp_path / "metrics.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 2 * (3 + 1 + 1) * 2
+    assert [row["kind"] for row in rows[:10]] == ["encoder"] * 6 + ["decoder"] * 2 + ["cross"] * 2
+    assert rows[0]["drift"] == "" and float(rows[-1]["drift"]) > 0
+    assert rows[0]["alignment_error_rate"] == "" and 0 <= float(rows[-1]["alignment_error_rate"]) <= 1
+    reopened = AttentionLog.open(tmp_path).measures()
+    for row, again in zip(log.measures(), reopened, strict=True):
+        assert row[:4] == again[:4]
+        np.testing.assert_allclose(row[4:], again[4:], rtol=1e-5)
+
+
+def test_a_log_in_memory_reads_like_one_on_disk(tmp_path: Path, make_maps):
+    log = AttentionLog.create(None, examples=small_examples(), model=MODEL)
+    maps = make_maps(log, 3)
+    of_maps = AttentionLog.of_maps(maps, examples=small_examples(), model=MODEL, step=3, hypotheses=["x", "y"])
+    assert of_maps.steps == [3]
+    np.testing.assert_array_equal(of_maps.maps(3).encoder, maps.encoder)
+    assert of_maps.at(3).hypotheses == ("x", "y")
+    assert len(of_maps.measures()) == 10
+
+
+def test_thinning_keeps_the_first_the_last_and_log_spaced_steps(tmp_path: Path, make_log):
+    limit = 0.2
+    log = make_log(tmp_path, steps=())
+    log.max_megabytes = limit
+    steps = [0, 1, 2, 4, 8, 16, 32, *range(50, 1050, 50)]
+    full = make_log(None, steps=steps)
+    for step in steps:
+        log.append(step, full.maps(step))
+    files = sorted(tmp_path.glob("step-*.npz"))
+    assert sum(file.stat().st_size for file in files) <= limit * 1e6
+    assert [int(file.stem[5:]) for file in files] == log.steps == AttentionLog.open(tmp_path).steps
+    assert log.steps[0] == 0 and log.steps[-1] == 1000
+    assert sum(step <= 50 for step in log.steps) >= 2
+    assert {row.step for row in log.measures()} == set(steps), "the measures of thinned steps stay"
+
+
+def test_the_step_dropped_is_the_densest_in_log_distance():
+    assert densest_step([0, 1, 2, 4, 800, 900, 1000]) == 900
+    assert densest_step([0, 10, 1000]) == 10
+
+
+def test_a_resumed_run_replaces_what_was_logged_after_its_checkpoint(tmp_path: Path, make_maps):
+    log = AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
+    for step in (0, 100, 200):
+        log.append(step, make_maps(log, step))
+    resumed = AttentionLog.open(tmp_path)
+    resumed.append(150, make_maps(log, 150))
+    assert resumed.steps == [0, 100, 150]
+    assert not (tmp_path / "step-00000200.npz").exists()
+    assert sorted({row.step for row in AttentionLog.open(tmp_path).measures()}) == [0, 100, 150]
+
+
+def test_no_temporary_file_stays_and_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = tmp_path / "index.json"
+    write_atomically(file, b"old")
+
+    def no_space(descriptor: int) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("os.fsync", no_space)
+    with pytest.raises(OSError, match="no space left"):
+        write_atomically(file, b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
+    assert file.read_bytes() == b"old"
+
+
+def test_diverged_weights_are_stored_and_do_not_stop_the_run(tmp_path: Path, make_maps):
+    log = AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
+    maps = make_maps(log, 0)
+    log.append(0, Maps(maps.encoder * np.nan, maps.decoder, maps.cross), scores={"train/loss": math.inf})
+    assert np.isnan(AttentionLog.open(tmp_path).maps(0).encoder).any()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"schema": 99}', r"index\.json: written by a newer seq2see \(schema 99, .*update seq2see"),
+        ('{"schema": 1}', r"index\.json: not a valid attention log .*log the run again"),
+        ("{", r"index\.json: cannot be read .*restore the file"),
+        ("[]", r"index\.json: has no schema version"),
+    ],
+)
+def test_a_newer_or_broken_index_is_named_with_the_remedy(tmp_path: Path, content: str, message: str):
+    (tmp_path / "index.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        AttentionLog.open(tmp_path)
+
+
+def test_a_folder_without_a_log_says_how_to_get_one(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"no attention log here .*attention_log\.enabled=true"):
+        AttentionLog.open(tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+def test_a_damaged_step_file_is_named(tmp_path: Path, make_maps, damage: str):
+    log = AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
+    log.append(5, make_maps(log, 5))
+    file = tmp_path / "step-00000005.npz"
+    if damage == "cut":
+        file.write_bytes(file.read_bytes()[:200])
+    else:
+        file.unlink()
+    with pytest.raises(ValueError, match=r"step-00000005\.npz: cannot be read .*log the run again"):
+        AttentionLog.open(tmp_path).maps(5)
+
+
+def test_a_wrong_shape_names_both_sides(make_maps):
+    log = AttentionLog.create(None, examples=small_examples(), model=MODEL)
+    maps = make_maps(log, 0)
+    with pytest.raises(ValueError, match=r"cross maps have shape \(2, 1, 1, 3, 4\), .* need \(2, 1, 2, 3, 4\)"):
+        log.append(0, Maps(maps.encoder, maps.decoder, maps.cross[:, :, :1]))
+    with pytest.raises(ValueError, match="1 hypotheses for 2 examples"):
+        log.append(0, maps, hypotheses=["x"])
+    with pytest.raises(ValueError, match="step 9 is not stored; choose one of"):
+        log.maps(9)
+
+
+def test_links_and_word_numbers_must_lie_inside_the_sentence():
+    with pytest.raises(ValueError, match="link 1-0 lies outside 1 source and 1 target tokens"):
+        Example(0, "a", "x", ("a", "<eos>"), ("x", "<eos>"), links=((1, 0),))
+    with pytest.raises(ValueError, match="source_words has 2 entries for 1 source tokens"):
+        Example(0, "a", "x", ("a", "<eos>"), ("x", "<eos>"), source_words=(0, 1))
+
+
+def test_an_existing_log_is_not_overwritten(tmp_path: Path):
+    AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
+    with pytest.raises(ValueError, match="already holds an attention log"):
+        AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
+    with pytest.raises(ValueError, match="lack num_heads"):
+        AttentionLog.create(None, examples=small_examples(), model={k: v for k, v in MODEL.items() if k != "num_heads"})

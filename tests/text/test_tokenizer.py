@@ -1,0 +1,261 @@
+"""What a tokenizer keeps of a text, and what its ids mean."""
+
+import json
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seq2see.options import Normalize, TokenizerKind
+from seq2see.text import BOS, EOS, PAD, UNK, Tokenizer, normalize
+
+KINDS = list(TokenizerKind)
+EXACT = [TokenizerKind.char, TokenizerKind.bpe]
+LINES = ["the old man", "the old house", "die alte Straße", "a <pad> b </s>", "<unk> [UNK] <s>"]
+SPECIAL_LOOKING = ["<pad>", "<s>", "</s>", "<unk>", "[UNK]", "[PAD]", "<bos>", "<eos>", " pad", " bos", " eos", " unk"]
+
+any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+
+
+def fitted(kind, lines=LINES, **options):
+    return Tokenizer.fit(kind, lines, **options)
+
+
+@given(any_text, any_text)
+@pytest.mark.parametrize("kind", EXACT)
+def test_any_text_of_known_symbols_comes_back_exactly(kind, text, other):
+    tokenizer = fitted(kind, [text, other], normalize=Normalize.none)
+
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+@given(any_text)
+def test_bpe_gives_back_text_that_it_never_saw(text):
+    tokenizer = BPE_OF_OTHER_TEXT
+
+    assert tokenizer.decode(tokenizer.encode(text)) == unicodedata.normalize("NFC", text)
+    assert UNK not in tokenizer.encode(text)
+
+
+BPE_OF_OTHER_TEXT = fitted(TokenizerKind.bpe)
+
+
+@given(any_text)
+def test_word_gives_back_the_words_of_str_split(text):
+    tokenizer = fitted(TokenizerKind.word, [text], normalize=Normalize.none)
+
+    assert tokenizer.decode(tokenizer.encode(text)).split(" ") == (text.split() or [""])
+    assert len(tokenizer.encode(text)) == len(text.split())
+
+
+@given(st.lists(st.sampled_from([*SPECIAL_LOOKING, "old", " ", "\t"]), max_size=8).map("".join))
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_looks_like_a_special_symbol_is_text(kind, text):
+    tokenizer = fitted(kind, [*SPECIAL_LOOKING, text, "".join(SPECIAL_LOOKING)] * 2)
+
+    ids = tokenizer.encode(text)
+
+    assert not {PAD, BOS, EOS, UNK} & set(ids)
+    assert tokenizer.decode(ids).split() == text.split()
+
+
+def test_special_symbols_of_a_vocabulary_that_never_saw_them_are_unknown_words_not_special_ones():
+    tokenizer = fitted(TokenizerKind.word, ["a b"])
+
+    assert tokenizer.encode("a <pad> b") == [4, UNK, 5]
+
+
+def test_pad_bos_eos_are_left_out_and_an_unknown_symbol_is_shown():
+    assert fitted(TokenizerKind.word, ["a b"]).decode([BOS, 4, UNK, 5, EOS, PAD]) == "a <unk> b"
+    assert fitted(TokenizerKind.char, ["ab"]).decode([BOS, 4, UNK, 5, EOS, PAD]) == "a\ufffdb"
+    bpe = fitted(TokenizerKind.bpe, ["ab"])
+    assert bpe.decode([BOS, *bpe.encode("ä"), UNK, EOS]) == "ä\ufffd"
+
+
+def test_an_unknown_symbol_takes_one_id_for_each_symbol():
+    assert fitted(TokenizerKind.char, ["ab"]).encode("aXYb") == [4, UNK, UNK, 5]
+
+
+def test_bytes_that_are_no_text_decode_to_a_replacement_character():
+    tokenizer = fitted(TokenizerKind.bpe)
+
+    assert tokenizer.decode(tokenizer.encode("€")[:1]) == "\ufffd"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_composed_and_decomposed_accents_give_the_same_ids_under_nfc_alone(kind):
+    composed, decomposed = "caf\u00e9 y\u1ebfu", "cafe\u0301 ye\u0302\u0301u"
+
+    nfc = fitted(kind, [composed], normalize=Normalize.nfc)
+    assert nfc.encode(composed) == nfc.encode(decomposed)
+    assert nfc.encode_batch([decomposed]) == [nfc.encode(composed)]
+    none = fitted(kind, [composed, decomposed], normalize=Normalize.none)
+    assert none.encode(composed) != none.encode(decomposed)
+
+
+@given(any_text)
+def test_normalising_twice_changes_nothing(text):
+    once = normalize(text, Normalize.nfc)
+
+    assert normalize(once, Normalize.nfc) == once
+    assert normalize(text, Normalize.none) == text
+
+
+@given(st.lists(any_text, max_size=6))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_is_encoded_as_its_lines_are(kind, lines):
+    tokenizer = fitted(kind)
+
+    assert tokenizer.encode_batch(lines) == [tokenizer.encode(line) for line in lines]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_symbols_are_ordered_by_frequency_then_by_code_point_whatever_the_order_of_the_lines(kind):
+    lines = ["b a a", "c c", "d"]
+
+    forward, backward = fitted(kind, lines), fitted(kind, reversed(lines))
+
+    assert forward.fingerprint == backward.fingerprint
+    if kind is TokenizerKind.word:
+        assert forward.tokens(range(4, forward.vocab_size)) == ["a", "c", "b", "d"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_process_fits_the_same_tokenizer(kind):
+    code = (
+        "from seq2see.text import Tokenizer; from seq2see.options import TokenizerKind; "
+        f"print(Tokenizer.fit(TokenizerKind.{kind.value}, {LINES * 3!a}).fingerprint)"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "7", "RAYON_NUM_THREADS": "1"}
+    answer = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, encoding="utf-8", check=True
+    )
+
+    assert answer.stdout.strip() == fitted(kind, LINES * 3).fingerprint
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tokenizer_survives_its_state_in_a_checkpoint_and_a_pickle(kind, tmp_path):
+    tokenizer = fitted(kind, normalize=Normalize.none)
+    torch.save({"tokenizer": tokenizer.state()}, tmp_path / "x.ckpt")
+
+    state = torch.load(tmp_path / "x.ckpt", weights_only=True)["tokenizer"]
+
+    assert all(type(value) in (str, int) for value in state.values())
+    for again in (Tokenizer.from_state(state), pickle.loads(pickle.dumps(tokenizer))):
+        assert again.fingerprint == tokenizer.fingerprint
+        assert again.encode("the <pad> Straße e\u0301") == tokenizer.encode("the <pad> Straße e\u0301")
+
+
+def test_the_fingerprint_tells_tokenizers_apart():
+    word = fitted(TokenizerKind.word)
+    others = [
+        fitted(TokenizerKind.char),
+        fitted(TokenizerKind.bpe),
+        fitted(TokenizerKind.word, [*LINES, "more"]),
+        fitted(TokenizerKind.word, normalize=Normalize.none),
+    ]
+
+    assert len({word.fingerprint, *(other.fingerprint for other in others)}) == 5
+    assert int(word.fingerprint, 16) >= 0
+
+
+def test_a_state_of_a_later_version_is_refused():
+    state = {**fitted(TokenizerKind.char).state(), "version": 99}
+
+    with pytest.raises(ValueError, match="tokenizer state of version 99"):
+        Tokenizer.from_state(state)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_vocabulary_has_at_most_the_size_that_is_asked_for(kind):
+    size = 270 if kind is TokenizerKind.bpe else 8
+
+    tokenizer = fitted(kind, LINES * 50, vocab_size=size)
+
+    assert tokenizer.vocab_size == size
+
+
+@pytest.mark.parametrize(("kind", "least"), [(TokenizerKind.char, 5), (TokenizerKind.word, 5), (TokenizerKind.bpe, 260)])
+def test_a_vocabulary_without_room_for_a_symbol_is_refused(kind, least):
+    with pytest.raises(ValueError, match=rf"tokenizer.vocab_size \({least - 1}\) must be at least {least}"):
+        fitted(kind, vocab_size=least - 1)
+    assert fitted(kind, vocab_size=least).vocab_size == least
+
+
+def test_a_small_text_gets_few_bpe_entries_and_a_smaller_size_the_same_first_merges():
+    words = [f"{a}{b}{c}{d}" for a in "abcdefgh" for b in "ijklmnop" for c in "qrstuvwx" for d in "yzabcdef"] * 2
+
+    default = fitted(TokenizerKind.bpe, words[:400])
+    small = fitted(TokenizerKind.bpe, words, vocab_size=300)
+    large = fitted(TokenizerKind.bpe, words, vocab_size=600)
+
+    assert default.vocab_size <= 512
+    assert json.loads(str(large.state()["merges"]))[: 300 - 260] == json.loads(str(small.state()["merges"]))
+
+
+def test_labels_show_specials_spaces_controls_and_halves_of_characters():
+    char = fitted(TokenizerKind.char, ["a \n\u200f"])
+    assert char.tokens([PAD, BOS, EOS, UNK]) == ["<pad>", "<bos>", "<eos>", "<unk>"]
+    assert char.tokens(char.encode("a \n\u200f")) == ["a", "␣", "\\n", "\\u200f"]
+    bpe = fitted(TokenizerKind.bpe, ["the the"] * 9)
+    assert bpe.tokens(bpe.encode("the the")) == ["the", "␣the"]
+    assert bpe.tokens(bpe.encode("é")) == ["<0xC3>", "<0xA9>"]
+
+
+@given(any_text)
+@pytest.mark.parametrize("kind", KINDS)
+def test_there_is_one_label_and_one_word_number_for_each_id(kind, text):
+    tokenizer = fitted(kind)
+    ids, numbers = tokenizer.encode(text), tokenizer.word_numbers(text)
+
+    assert len(tokenizer.tokens(ids)) == len(ids) == len(numbers)
+    assert all(label.isprintable() for label in tokenizer.tokens(ids))
+    assert numbers == sorted(numbers)
+
+
+def test_word_numbers_name_characters_for_char_and_words_otherwise():
+    text = "  ab cde  f "
+    assert fitted(TokenizerKind.char).word_numbers("a b") == [0, 1, 2]
+    assert fitted(TokenizerKind.word).word_numbers(text) == [0, 1, 2]
+    bpe = fitted(TokenizerKind.bpe, ["zz"])
+    assert bpe.tokens(bpe.encode(text)) == list("␣␣ab␣cde␣␣f␣")
+    assert bpe.word_numbers(text) == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]
+
+
+@given(any_text)
+def test_every_word_has_a_bpe_token_and_no_number_is_out_of_range(text):
+    numbers = BPE_OF_OTHER_TEXT.word_numbers(text)
+
+    words = len(unicodedata.normalize("NFC", text).split())
+    assert set(numbers) == set(range(words)) or (words == 0 and set(numbers) <= {0})
+
+
+def test_a_forked_process_encodes_without_a_warning_or_a_hang():
+    code = (
+        "import multiprocessing\n"
+        "from seq2see.text import Tokenizer\nfrom seq2see.options import TokenizerKind\n"
+        "tokenizer = Tokenizer.fit(TokenizerKind.bpe, ['a b c'] * 100)\n"
+        "ids = tokenizer.encode_batch(['a b c'] * 1000)\n"
+        "with multiprocessing.get_context('fork').Pool(1) as pool:\n"
+        "    assert pool.apply(tokenizer.encode_batch, (['a b c'] * 1000,)) == ids\n"
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "TOKENIZERS_PARALLELISM"}
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("this system does not fork")
+
+    answer = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, encoding="utf-8", timeout=60
+    )
+
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+settings.register_profile("text", deadline=None, max_examples=50)
+settings.load_profile("text")
