@@ -1,7 +1,23 @@
-"""train
+"""Trains a model, scores it on unseen pairs and writes a page of its attention maps.
 
 Examples:
-  python scripts/train.py
+  python scripts/train.py                                      a small English-German grammar
+  python scripts/train.py task=copy model.position=sinusoidal  another task, another model
+  python scripts/train.py experiment=reverse                   a recipe with its measured score
+  python scripts/train.py task=files task.train=pairs.tsv      your own pairs, source TAB target
+  python scripts/train.py config=RUN/config.yaml seed=1        a run again, with another seed
+  python scripts/train.py -m seed=0,1,2 run_dir=three          one run after the other
+
+Settings are key=value. The most used, with their defaults:
+  task=translation         or copy, reverse, sort, files
+  model=                   tiny, small, base; or model.d_model=128 model.num_heads=4 ...
+  model.position=rope      or sinusoidal, learned, relative, alibi, none
+  optim.lr=  optim.warmup_steps=  optim.schedule=cosine   what is unset follows the task
+  trainer.max_steps=  trainer.max_epochs=  trainer.max_time=00:00:15:00
+  data.batch_size= or data.batch_tokens=
+  tokenizer.source=  tokenizer.target=    char, word, bpe
+  seed=0  run_dir=  logger=default  attention_log.enabled=true
+All keys with their meaning: src/seq2see/options.py
 """
 
 from seq2see.runs.shell import main

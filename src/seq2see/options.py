@@ -239,7 +239,7 @@ class ModelOptions:
     position: Position = Position.rope  # of self attention
     cross_position: Position = Position.none  # of cross attention: rope, relative, alibi or none
     max_positions: int = 1024  # tokens; the length of a learned table
-    randomize_positions: int | None = None  # draw positions from this range in training (Ruoss et al. 2023)
+    randomize_positions: int | None = None  # in training, positions are drawn from this many (Ruoss et al. 2023)
     window: int | None = None  # self attention sees this many tokens to each side; None: all
     score: Score = Score.scaled_dot
     norm: NormOrder = NormOrder.pre
@@ -270,7 +270,7 @@ class ModelOptions:
         if Position.rope in (self.position, self.cross_position):
             _require(
                 d_model // num_heads % 2 == 0,
-                f"model.position=rope turns pairs of numbers: model.d_model / model.num_heads ({d_model} / {num_heads} = "
+                f"rope turns pairs of numbers: model.d_model / model.num_heads ({d_model} / {num_heads} = "
                 f"{d_model // num_heads}) must be even",
             )
         if self.position == Position.sinusoidal:
@@ -291,8 +291,9 @@ class ModelOptions:
         if self.randomize_positions is None:
             return
         _require(
-            self.position != Position.none,
-            "model.randomize_positions has no meaning with model.position=none, which uses no positions",
+            self.position != Position.none or self.cross_position != Position.none,
+            f"model.randomize_positions ({self.randomize_positions}) has no meaning with model.position=none and "
+            "model.cross_position=none, which use no positions",
         )
         _require(
             self.position != Position.learned or self.randomize_positions <= self.max_positions,

@@ -1,4 +1,4 @@
-"""A planted log: twelve English-German pairs whose attention forms from noise to a crossing alignment over sixteen steps."""
+"""A planted log: twelve English-German pairs whose attention forms from noise to a crossing alignment in 16 steps."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from seq2see.maps import AttentionLog, Example, Maps
 
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 100, 200, 300, 400, 600, 800, 1000, 1200)
@@ -14,10 +15,18 @@ MODEL = {"d_model": 128, "num_heads": 4, "num_encoder_layers": 2, "num_decoder_l
 # source, target, source position of each target word
 PAIRS = (
     ("today the small dog sees a red house", "heute sieht der kleine Hund ein rotes Haus", (0, 4, 1, 2, 3, 5, 6, 7)),
-    ("the old teacher has bought the green book", "der alte Lehrer hat das grüne Buch gekauft", (0, 1, 2, 3, 5, 6, 7, 4)),
+    (
+        "the old teacher has bought the green book",
+        "der alte Lehrer hat das grüne Buch gekauft",
+        (0, 1, 2, 3, 5, 6, 7, 4),
+    ),
     ("tomorrow my friend will read the newspaper", "morgen wird mein Freund die Zeitung lesen", (0, 3, 1, 2, 5, 6, 4)),
     ("we believe that the child loves the cat", "wir glauben dass das Kind die Katze liebt", (0, 1, 2, 3, 4, 6, 7, 5)),
-    ("yesterday the woman gave the man a long letter", "gestern gab die Frau dem Mann einen langen Brief", (0, 3, 1, 2, 4, 5, 6, 7, 8)),
+    (
+        "yesterday the woman gave the man a long letter",
+        "gestern gab die Frau dem Mann einen langen Brief",
+        (0, 3, 1, 2, 4, 5, 6, 7, 8),
+    ),
     ("the girl does not see the bird", "das Mädchen sieht den Vogel nicht", (0, 1, 4, 5, 6, 3)),
     ("he can hear the loud music well", "er kann die laute Musik gut hören", (0, 1, 3, 4, 5, 6, 2)),
     ("often the young farmer drinks cold milk", "oft trinkt der junge Bauer kalte Milch", (0, 4, 1, 2, 3, 5, 6)),
@@ -84,7 +93,9 @@ def _shape(log: AttentionLog, kind: str) -> tuple[int, ...]:
     return (len(cells), layers, log.model["num_heads"], *cells.shape[1:])
 
 
-def _wanted_keys(kind: str, layer: int, head: int, num_queries: int, num_keys: int, links: Sequence[tuple[int, int]]) -> np.ndarray:
+def _wanted_keys(
+    kind: str, layer: int, head: int, num_queries: int, num_keys: int, links: Sequence[tuple[int, int]]
+) -> np.ndarray:
     rows, last = np.arange(num_queries), num_keys - 1
     role = (head + 2 * layer) % 4
     if kind == "encoder":
@@ -100,7 +111,9 @@ def _wanted_keys(kind: str, layer: int, head: int, num_queries: int, num_keys: i
     return [aligned, np.minimum(rows, last), np.full(num_queries, last), np.minimum(rows + 1, last)][head % 4]
 
 
-def planted_log(folder: Path | None = None, *, steps: Sequence[int] = STEPS, examples: Sequence[Example] | None = None) -> AttentionLog:
+def planted_log(
+    folder: Path | None = None, *, steps: Sequence[int] = STEPS, examples: Sequence[Example] | None = None
+) -> AttentionLog:
     """The whole log, in a folder or in memory."""
     log = AttentionLog.create(folder, examples=examples or planted_examples(), model=MODEL)
     for step in steps:

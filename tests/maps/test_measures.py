@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from seq2see.maps import measures
 from seq2see.maps.measures import Rows
 
@@ -52,7 +53,8 @@ def test_eos_can_neither_be_chosen_nor_is_its_row_scored():
 def test_alignment_error_rate_equals_an_example_worked_by_hand():
     """Och and Ney's formula on two sentences.
 
-    First: 4 target words choose sources 0, 1, 1, 3. Sure: 0-0, 1-1. Possible besides: 1-2. A and S: 2; A and P: 3; |A| 4, |S| 2.
+    First: 4 target words choose sources 0, 1, 1, 3. Sure: 0-0, 1-1. Possible besides: 1-2.
+    A and S: 2; A and P: 3; |A| 4, |S| 2.
     Second: 2 target words choose sources 1, 1. Sure: 0-0, 1-1, 0-1. A and S: 1; A and P: 1; |A| 2, |S| 3.
     Corpus: 1 - (3 + 4) / (6 + 5) = 4/11. Sentences: 1 - 5/6 = 1/6 and 1 - 2/5 = 3/5, whose mean is 23/60.
     """
@@ -152,6 +154,7 @@ def test_drift_is_the_distance_to_the_step_before():
     assert measures.drift(as_heads(SINK), as_heads(IDENTITY), [5])[0, 0] == pytest.approx(0.8)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 3), st.integers(0, 2**16))
 def test_padding_changes_no_measure(num_queries: int, num_keys: int, padding: int, seed: int):
     weights = np.random.default_rng(seed).dirichlet(np.ones(num_keys), (1, 1, 2, num_queries)).astype(np.float32)

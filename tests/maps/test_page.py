@@ -11,9 +11,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from seq2see.maps import AttentionLog, Example, page
 
-HOSTILE = ("</script><script>alert(1)</script>", "<!--", "{{data}}", "&lt;", "\u2028", "\ud800", '"', "<img src=x onerror=alert(2)>")
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    "<!--",
+    "{{data}}",
+    "&lt;",
+    "\u2028",
+    "\ud800",
+    '"',
+    "<img src=x onerror=alert(2)>",
+)
 
 
 @pytest.fixture
@@ -63,7 +73,9 @@ def test_maps_travel_as_one_byte_a_cell_and_keep_their_values(make_log):
     cells = sum(8 * (s * s + t * t + t * s) for s, t in zip(sources, targets, strict=True))
     assert len(raw) == cells
     first = 8 * (sources[0] ** 2 + targets[0] ** 2)
-    cross = np.frombuffer(raw[first : first + 8 * sources[0] * targets[0]], np.uint8).reshape(2, 4, targets[0], sources[0])
+    cross = np.frombuffer(raw[first : first + 8 * sources[0] * targets[0]], np.uint8).reshape(
+        2, 4, targets[0], sources[0]
+    )
     weights = (cross / 255.0) ** 2
     expected = log.maps(300).cross[0, ..., : targets[0], : sources[0]]
     np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), expected, atol=0.008)
@@ -100,3 +112,12 @@ def test_every_script_is_joined_and_none_is_too_long():
     for file in folder.glob("*.js"):
         assert len(file.read_text(encoding="utf-8").splitlines()) < 400, file.name
         assert "innerHTML" not in file.read_text(encoding="utf-8"), "text only ever becomes text"
+
+
+def test_a_page_too_large_leaves_out_steps_but_not_the_first_and_the_last(make_log):
+    log = make_log()
+    data = data_of(page.render(log, max_megabytes=0.1))
+    steps = [step["step"] for step in data["steps"]]
+    assert steps[0] == 0 and steps[-1] == 1200 and 2 < len(steps) < len(log.steps) == data["numStored"]
+    assert len(data["maps"]) == len(steps) == len(data["measures"]["cross"]["entropy"])
+    assert sum(map(len, data["maps"])) <= 1e5

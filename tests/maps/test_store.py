@@ -9,8 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from seq2see.maps import AttentionLog, Example, Maps
-from seq2see.maps.store import densest_step, write_atomically
+from seq2see.maps.index import write_atomically
+from seq2see.maps.store import densest_step
+from seq2see.maps.table import baselines
 
 MODEL = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 3, "num_decoder_layers": 1}
 
@@ -53,7 +56,9 @@ def test_padding_beyond_the_longest_example_is_cut_and_hidden_cells_become_zero(
 
 def test_index_says_what_the_maps_are_of(tmp_path: Path, make_maps):
     log = AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
-    log.append(200, make_maps(log, 200), epoch=1.5, scores={"val/loss": math.nan, "train/loss": 0.5}, hypotheses=["x", "y"])
+    log.append(
+        200, make_maps(log, 200), epoch=1.5, scores={"val/loss": math.nan, "train/loss": 0.5}, hypotheses=["x", "y"]
+    )
     index = json.loads((tmp_path / "index.json").read_text(encoding="utf-8"))
     assert index["schema"] == 1
     assert index["model"] == MODEL
@@ -133,7 +138,9 @@ def test_a_resumed_run_replaces_what_was_logged_after_its_checkpoint(tmp_path: P
     assert sorted({row.step for row in AttentionLog.open(tmp_path).measures()}) == [0, 100, 150]
 
 
-def test_no_temporary_file_stays_and_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_no_temporary_file_stays_and_a_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     file = tmp_path / "index.json"
     write_atomically(file, b"old")
 
@@ -211,3 +218,22 @@ def test_an_existing_log_is_not_overwritten(tmp_path: Path):
         AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
     with pytest.raises(ValueError, match="lack num_heads"):
         AttentionLog.create(None, examples=small_examples(), model={k: v for k, v in MODEL.items() if k != "num_heads"})
+
+
+def test_baselines_are_those_of_the_logged_pairs(make_log):
+    straight = Example(0, "a b", "x y", ("a", "b", "<eos>"), ("x", "y", "<eos>"), links=((0, 0), (1, 1)))
+    crossed = Example(1, "a b", "x y", ("a", "b", "<eos>"), ("x", "y", "<eos>"), links=((1, 0), (0, 1)))
+    assert baselines([straight]) == {"chance": 0.5, "diagonal": 0.0}
+    assert baselines([straight, crossed]) == {"chance": 0.5, "diagonal": 0.5}
+    pieces = Example(
+        2,
+        "ab",
+        "x",
+        ("a", "b", "<eos>"),
+        ("x", "<eos>"),
+        links=((0, 0), (1, 0)),
+        source_words=(0, 0),
+        target_words=(0,),
+    )
+    assert baselines([pieces]) == {"chance": 0.0, "diagonal": 0.0}
+    assert baselines(small_examples()[1:]) == {}

@@ -11,7 +11,8 @@ class AttentionLayer(nn.Module):
     """Multi-head attention, dropout, residual sum and layer normalisation.
 
     `norm(query + dropout(attention(query, memory)))` for `post`, and
-    `query + dropout(attention(norm(query), memory))` for `pre`, where self attention normalises its keys and values too.
+    `query + dropout(attention(norm(query), memory))` for `pre`, where self attention (`memory` left out) normalises its
+    keys and values too.
 
     Args:
         d_model: D.
@@ -21,6 +22,9 @@ class AttentionLayer(nn.Module):
         norm: normalise before the attention, or after the residual sum.
         score: see `MultiHeadAttention`.
         window: see `MultiHeadAttention`.
+
+    Raises:
+        ValueError: as in `MultiHeadAttention`.
 
     Source:
         Vaswani et al. 2017, section 3.1 (post); Xiong et al. 2020 (pre).

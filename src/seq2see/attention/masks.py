@@ -32,7 +32,9 @@ def mask_from_additive(mask: Tensor) -> Tensor:
             bias, which `PositionTerms.bias` carries.
     """
     if not mask.is_floating_point():
-        raise ValueError(f"an additive mask holds floating-point numbers, not {mask.dtype}: use mask_from_ones or mask_from_hidden")
+        raise ValueError(
+            f"an additive mask holds floating-point numbers, not {mask.dtype}: use mask_from_ones or mask_from_hidden"
+        )
     visible = mask == 0
     if not bool((visible | (mask <= -1e4)).all()):
         raise ValueError("an additive mask holds 0 (visible) and -inf or at most -1e4 (hidden), nothing between them")
@@ -44,15 +46,17 @@ def _require_zeros_and_ones(mask: Tensor) -> None:
         raise ValueError("this mask holds only 0 and 1: numbers added to the scores go through mask_from_additive")
 
 
-def broadcast_mask(mask: Tensor | None, query: Tensor) -> Tensor | None:
+def broadcast_mask(mask: Tensor | None, query: Tensor, num_keys: int) -> Tensor | None:
     """The mask, shaped so that it broadcasts against scores (B, T, S) or (B, H, T, S).
 
     Args:
-        mask: bool, (B, S), (B, T, S) or the scores' own number of dimensions; None: all visible.
-        query: (B, T, K) or (B, H, T, K); gives the number of dimensions.
+        mask: bool, (B, S), (B, T, S) or the scores' own number of dimensions; B, H and T may be 1 to hold for all;
+            None: all visible.
+        query: (B, T, K) or (B, H, T, K); gives B, H and T.
+        num_keys: S.
 
     Raises:
-        ValueError: the dtype is not bool, or the mask has too few or too many dimensions.
+        ValueError: the dtype is not bool, or the shape is none of these.
     """
     if mask is None:
         return None
@@ -61,8 +65,15 @@ def broadcast_mask(mask: Tensor | None, query: Tensor) -> Tensor | None:
             f"a mask is boolean, True = may be attended to, not {mask.dtype}: convert with mask_from_ones, "
             "mask_from_hidden or mask_from_additive"
         )
-    if not 2 <= mask.ndim <= query.ndim:
-        raise ValueError(f"a mask has the shape (B, S) or (B, T, S), not {tuple(mask.shape)}")
+    batch, num_queries = query.shape[0], query.shape[-2]
+    full = (*query.shape[:-1], num_keys)
+    expected = {2: (batch, num_keys), 3: (batch, num_queries, num_keys), query.ndim: full}.get(mask.ndim, ())
+    fits = len(expected) == mask.ndim and mask.shape[-1] == num_keys
+    if not fits or any(size not in (1, wanted) for size, wanted in zip(mask.shape, expected, strict=True)):
+        raise ValueError(
+            f"a mask of the shape {tuple(mask.shape)} does not fit {batch} sequences of {num_queries} queries and "
+            f"{num_keys} keys: it must be (B, S) = {(batch, num_keys)} or (B, T, S) = {(batch, num_queries, num_keys)}"
+        )
     if mask.ndim == query.ndim:
         return mask
     if mask.ndim == 2:

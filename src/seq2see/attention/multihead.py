@@ -1,13 +1,14 @@
 """Attention with several heads: projections, positions, two paths over the same weights, and a cache for decoding."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from typing import NamedTuple
 
 from seq2see.attention.masks import broadcast_mask, limit_reach
 from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
-from seq2see.attention.single import attend
+from seq2see.attention.single import attend, require_probability
 from seq2see.options import Score
 
 
@@ -29,7 +30,8 @@ class KeyValueCache:
     """Projected keys and values that later calls need not project again.
 
     Args:
-        growing: each call appends (self attention while decoding); otherwise the first call's are kept (cross attention).
+        growing: each call appends (self attention while decoding); otherwise the first call's are kept (attention to
+            the source).
     """
 
     def __init__(self, *, growing: bool) -> None:
@@ -62,12 +64,13 @@ class MultiHeadAttention(nn.Module):
         d_model: D, width of queries, keys, values and outputs.
         num_heads: H; must divide `d_model`.
         dropout: probability of dropping a weight in training; above 0 it costs the fused kernel.
-        score: `Score`, or any function of query (B, H, T, K) and key (B, H, S, K) that returns scores (B, H, T, S).
+        score: `Score`, or any function of query (B, H, T, K) and key (B, H, S, K) that returns scores (B, H, T, S); a
+            module's parameters are trained with the rest.
         bias: whether the projections have one.
         window: each query sees the keys at most this far away; None: all.
 
     Raises:
-        ValueError: `num_heads` does not divide `d_model`.
+        ValueError: `num_heads` does not divide `d_model`, `dropout` is no probability below 1, or `window` is negative.
 
     Source:
         Vaswani et al. 2017, section 3.2.2.
@@ -86,6 +89,9 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if num_heads < 1 or d_model % num_heads != 0:
             raise ValueError(f"d_model ({d_model}) must be divisible by num_heads ({num_heads})")
+        require_probability(dropout)
+        if window is not None and window < 0:
+            raise ValueError(f"window ({window}) must not be negative: 0 shows each query its own position alone")
         self.num_heads = num_heads
         self.dropout = dropout
         self.window = window
@@ -124,7 +130,7 @@ class MultiHeadAttention(nn.Module):
             output (B, T, D), and the weights (B, H, T, S) before dropout, or None.
 
         Raises:
-            ValueError: the mask is not boolean, or its shape does not fit.
+            ValueError: the mask is not boolean, its shape does not fit, or key and value differ in length.
         """
         positions = positions or PositionTerms()
         q = turn(self._split(self.q_proj(query)), positions.query_turn)  # (B, H, T, K)
@@ -132,13 +138,15 @@ class MultiHeadAttention(nn.Module):
             k, v = cache.key, cache.value
             assert k is not None and v is not None
         else:
+            if key.shape[1] != value.shape[1]:
+                raise ValueError(f"{key.shape[1]} keys need as many values, not {value.shape[1]}")
             k = turn(self._split(self.k_proj(key)), positions.key_turn)  # (B, H, S, K)
             v = self._split(self.v_proj(value))
             if cache is not None:
                 k, v = cache.update(k, v)
         dropout = self.dropout if self.training else 0.0
         weights = None
-        if need_weights or not isinstance(self.score, DotScore):
+        if need_weights or type(self.score) is not DotScore:
             context, weights = attend(
                 self.score, q, k, v, mask, causal=causal, window=self.window, bias=positions.bias, dropout=dropout
             )
@@ -166,7 +174,7 @@ class MultiHeadAttention(nn.Module):
         if causal and mask is None and bias is None and self.window is None and num_queries == num_keys:
             return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True, scale=scale)
         visible = limit_reach(
-            broadcast_mask(mask, q), num_queries, num_keys, causal=causal, window=self.window, device=q.device
+            broadcast_mask(mask, q, num_keys), num_queries, num_keys, causal=causal, window=self.window, device=q.device
         )
         if bias is not None:
             bias = bias.to(q.dtype)

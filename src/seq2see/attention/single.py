@@ -63,17 +63,33 @@ def attend(
         window: keys further away than this are hidden; None: no limit.
         bias: added to the scores, broadcastable to them.
         dropout: see there.
+
+    Raises:
+        ValueError: the score function returns another shape than (..., T, S), or as in
+            `scaled_dot_product_attention`.
     """
-    scores = score(query, key)  # (..., T, S)
+    num_queries, num_keys = query.shape[-2], key.shape[-2]
+    scores = score(query, key)
+    expected = (*query.shape[:-1], num_keys)
+    if scores.shape != expected:
+        raise ValueError(
+            f"the score function returned the shape {tuple(scores.shape)} for queries {tuple(query.shape)} and keys "
+            f"{tuple(key.shape)}: it must return one number for each query and key, {expected}"
+        )
     if bias is not None:
-        scores = scores + bias
-    num_queries, num_keys = scores.shape[-2:]
+        scores = scores + bias  # in the wider of the two dtypes
     visible = limit_reach(
-        broadcast_mask(mask, query), num_queries, num_keys, causal=causal, window=window, device=scores.device
+        broadcast_mask(mask, query, num_keys), num_queries, num_keys, causal=causal, window=window, device=scores.device
     )
-    weights = masked_softmax(scores, visible)
+    weights = masked_softmax(scores, visible).to(value.dtype)
     context = F.dropout(weights, dropout) @ value if dropout else weights @ value
     return context, weights
+
+
+def require_probability(dropout: float) -> None:
+    """Raises ValueError unless this is a probability below 1."""
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout ({dropout}) must be at least 0 and less than 1")
 
 
 class _SingleHeadAttention(nn.Module):
@@ -81,6 +97,7 @@ class _SingleHeadAttention(nn.Module):
 
     def __init__(self, score: nn.Module, dropout: float) -> None:
         super().__init__()
+        require_probability(dropout)
         self.score = score
         self.dropout = dropout
 

@@ -12,8 +12,8 @@ _TRIES = 10  # shuffles of an epoch, until one gives no more batches than the ot
 class LengthBuckets(Sampler[list[int]]):
     """Batches of indices, length-grouped; every index once an epoch, the last, smaller batch kept.
 
-    Shuffled: all indices are permuted, sorted by length inside pools of about a hundred batches and cut into
-    batches; then the batches are permuted. Not shuffled: all are sorted by length once, longest first, for the least padding.
+    Shuffled: all indices are permuted, sorted by length inside pools of about a hundred batches and cut into batches;
+    then the batches are permuted. Not shuffled: all are sorted by length once, longest first, for the least padding.
 
     The order is a function of (seed, epoch). Iterating gives the batches of `epoch` from `position` on and changes
     neither; who consumes them moves on (`Loader` does), so that a saved position counts what was used, not what was

@@ -1,5 +1,11 @@
-"""Attention maps: captured, stored, measured and shown. The page: `from seq2see.maps import page; page.render(log)`."""
+"""Attention maps: captured, stored, measured and shown.
 
-from seq2see.maps.store import AttentionLog, Example, Maps, StoredStep
+`maps.open("RUN")` reads a run's log; the page: `from seq2see.maps import page; page.render(log)`.
+"""
 
-__all__ = ["AttentionLog", "Example", "Maps", "StoredStep"]
+from seq2see.maps.index import Example, StoredStep
+from seq2see.maps.store import AttentionLog, Maps
+
+open = AttentionLog.open
+
+__all__ = ["AttentionLog", "Example", "Maps", "StoredStep", "open"]

@@ -1,8 +1,8 @@
 """Numbers that say what a head does: pure functions of attention maps, numpy in, numpy out.
 
-Maps are float32 arrays (examples, layers, heads, query, key), zero at padding, each real row summing to 1. Most functions give one
-number a head, (layers, heads): the mean over all real rows of all examples, so that a long sentence counts for its length.
-Nothing here is ever trained towards: these are readings, not objectives.
+Maps are float32 arrays (examples, layers, heads, query, key), zero at padding, each real row summing to 1. Most
+functions give one number a head, (layers, heads): the mean over all real rows of all examples, so that a long sentence
+counts for its length. Nothing here is ever trained towards: these are readings, not objectives.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Links = Sequence[tuple[int, int]]
 
 
 class Rows(Enum):
-    """Which row of a map stands for target token t: the row that predicts it (row t) or the row that reads it (row t + 1)."""
+    """Which row of a map stands for target token t: the one that predicts it (row t) or that reads it (row t + 1)."""
 
     predicts = "predicts"
     reads = "reads"
@@ -27,7 +27,7 @@ class Rows(Enum):
 
 @dataclass(frozen=True)
 class AlignmentCounts:
-    """What an alignment error rate is made of, summed over sentences; every array has one entry a head (or any leading shape).
+    """What an alignment error rate is made of, summed over sentences; arrays of one entry a head (any leading shape).
 
     Counts of two batches add with `+`, so a corpus is scored in pieces and divided once.
     """
@@ -63,31 +63,36 @@ def alignment_error_rate(
     source_words: Sequence[Sequence[int]] | None = None,
     target_words: Sequence[Sequence[int]] | None = None,
 ) -> NDArray[np.float64]:
-    """The share of wrong links when each target word is linked to the source word that it attends to most; 0 is perfect.
+    """The share of wrong links when each target word is linked to the source word that it attends to most; 0 is best.
 
-    Sums run over the whole corpus before the one division, so it is not the mean of the sentences' rates. EOS is left out on both
-    sides: its row is not scored and its column cannot be chosen. Punctuation is a word like any other. A target word without a
+    Sums run over the whole corpus before the one division, so it is not the mean of the sentences' rates. EOS is left
+    out on both
+    sides: its row is not scored and its column cannot be chosen. Punctuation is a word like any other. A target word
+        without a
     true link still predicts one and pays for it. Ties go to the first source word.
 
     Args:
-        maps: one cross-attention map a sentence, float (..., target tokens with EOS, source tokens with EOS), no padding; the
-            leading axes (layers, heads) are kept.
+        maps: one cross-attention map a sentence, float (..., target tokens with EOS, source tokens with EOS), no
+            padding; the leading axes (layers, heads) are kept.
         sure: for each sentence its sure links (source word, target word).
-        possible: for each sentence further links that are no mistake when predicted; sure ones count as possible anyway.
+        possible: for each sentence further links that are no mistake when predicted; sure ones count as possible
+            anyway.
         rows: which row stands for a target token.
-        source_words: for each sentence the word number of each source token, EOS left out; None means each token is a word.
-            A source word's weight is the sum over its tokens.
+        source_words: for each sentence the word number of each source token, EOS left out; None means each token is a
+            word. A source word's weight is the sum over its tokens.
         target_words: the same for target tokens; a target word's row is the mean over its tokens.
 
     Returns:
         float64, of the maps' leading shape.
 
     Raises:
-        ValueError: there are not as many lists of links (or words) as maps, there are no maps, or a link points outside.
+        ValueError: there are not as many lists of links (or words) as maps, there are no maps, or a link points
+            outside.
 
     Source:
-        Och and Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models", section 4.2, equation 31. Links by
-        argmax for each target word as in Zenkel, Wuebker and DeNero 2019 and Chen et al. 2020 (who also compare the two rows).
+        Och and Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models".
+        Links by argmax for each target word as in Zenkel, Wuebker and DeNero 2019 and Chen et al. 2020 (who also
+        compare the two rows).
     """
     if not len(maps):
         raise ValueError("an alignment error rate needs at least one map, got none")
@@ -128,8 +133,8 @@ def alignment_counts(
         for source, target in links:
             if not (0 <= source < num_sources and 0 <= target < num_targets):
                 raise ValueError(
-                    f"link {source}-{target} lies outside a sentence of {num_sources} source and {num_targets} target words;"
-                    " links are source-target, 0-based, EOS not counted"
+                    f"link {source}-{target} lies outside a sentence of {num_sources} source and {num_targets}"
+                    " target words; links are source-target, 0-based, EOS not counted"
                 )
             grid[target, source] = True
     is_possible |= is_sure
@@ -153,7 +158,7 @@ def word_weights(
     source_words: Sequence[int] | None = None,
     target_words: Sequence[int] | None = None,
 ) -> NDArray:
-    """A cross map without EOS, from tokens to words: summed over a source word's tokens, averaged over a target word's."""
+    """A cross map without EOS, of words: summed over a source word's tokens, averaged over a target word's."""
     num_targets = weights.shape[-2] - 1
     first = 0 if rows is Rows.predicts else 1
     inner = weights[..., first : first + num_targets, :-1]
@@ -169,7 +174,10 @@ def _membership(words: Sequence[int], num_tokens: int, name: str) -> NDArray[np.
     """0/1, (words, tokens)."""
     numbers = np.asarray(words, dtype=np.int64)
     if numbers.shape != (num_tokens,):
-        raise ValueError(f"{name} has {numbers.size} entries, the map has {num_tokens} tokens without EOS; give one word number a token")
+        raise ValueError(
+            f"{name} has {numbers.size} entries, the map has {num_tokens} tokens without EOS;"
+            " give one word number a token"
+        )
     num_words = int(numbers.max()) + 1 if numbers.size else 0
     return (np.arange(num_words)[:, None] == numbers[None, :]).astype(np.float32)
 
@@ -190,7 +198,7 @@ def alignment_mass(weights: NDArray, sure: Links, *, rows: Rows = Rows.predicts)
 
 
 def uniform_error_rate(sure: Sequence[Links], source_lengths: Sequence[int], target_lengths: Sequence[int]) -> float:
-    """The alignment error rate to expect of links drawn by chance: what a map must beat. Lengths are words, EOS not counted."""
+    """The alignment error rate to expect of links drawn by chance; lengths are words, EOS not counted."""
     hits = sum(len(set(links)) / length for links, length in zip(sure, source_lengths, strict=True) if length)
     num_sure = sum(len(set(links)) for links in sure)
     total = sum(target_lengths) + num_sure
@@ -198,7 +206,7 @@ def uniform_error_rate(sure: Sequence[Links], source_lengths: Sequence[int], tar
 
 
 def diagonal_map(num_targets: int, num_sources: int) -> NDArray[np.float32]:
-    """The map of a head that only knows how far it has come: all weight on the diagonal, EOS to EOS, (targets, sources)."""
+    """The map of a head that only knows how far it has come: all weight on the diagonal, (targets, sources)."""
     weights = np.zeros((num_targets, num_sources), dtype=np.float32)
     if num_targets < 2:
         columns = np.full(num_targets, num_sources - 1)
@@ -209,7 +217,7 @@ def diagonal_map(num_targets: int, num_sources: int) -> NDArray[np.float32]:
 
 
 def choose_head(error_rates: NDArray) -> tuple[int, int]:
-    """The (layer, head), 0-based, with the lowest error rate; the first one on ties. Choose on validation, report on test."""
+    """The (layer, head), 0-based, with the lowest error rate, first on ties. Choose on validation, report on test."""
     rates = np.where(np.isnan(error_rates), np.inf, error_rates)
     layer, head = np.unravel_index(int(rates.argmin()), rates.shape)
     return int(layer), int(head)
@@ -219,15 +227,15 @@ def entropy(weights: NDArray) -> NDArray:
     """How spread each row is, in nats, (..., query); 0 for all weight on one key, log(keys) for uniform.
 
     Source:
-        Shannon 1948; of attention rows as in Ghader and Monz 2017, "What does Attention in Neural Machine Translation Pay
-        Attention to?", section 4.
+        Shannon 1948; of attention rows as in Ghader and Monz 2017, "What does Attention in Neural Machine Translation
+        Pay Attention to?".
     """
     safe = np.where(weights == 0, np.float32(1), weights)  # 0 log 0 is 0
     return -(safe * np.log(safe)).sum(-1)
 
 
 def effective_keys(weights: NDArray) -> NDArray:
-    """Among how many keys each row is spread, as the number of equal shares with the same entropy (perplexity), (..., query)."""
+    """The number of equal shares with the same entropy as each row (its perplexity), (..., query)."""
     return np.exp(entropy(weights))
 
 
@@ -235,7 +243,7 @@ def confidence(weights: NDArray) -> NDArray:
     """The largest weight of each row, (..., query).
 
     Source:
-        Voita et al. 2019, "Analyzing Multi-Head Self-Attention", section 3 (there EOS is left out; here it counts).
+        Voita et al. 2019, "Analyzing Multi-Head Self-Attention" (there EOS is left out; here it counts).
     """
     return weights.max(-1) if weights.shape[-1] else np.zeros(weights.shape[:-1], weights.dtype)
 
@@ -249,21 +257,21 @@ def mean_over_rows(values: NDArray, lengths: Sequence[int]) -> NDArray[np.float6
 
 
 def offset_share(weights: NDArray, lengths: Sequence[int], offset: int) -> NDArray[np.float64]:
-    """Self-attention's share on the token `offset` away: -1 the previous, 0 the token itself, 1 the next; (layers, heads).
+    """Self-attention's share on the token `offset` away: -1 the previous, 0 itself, 1 the next; (layers, heads).
 
     Rows without such a token (the first one has no previous) are left out of the mean.
 
     Source:
-        Positional heads of Voita et al. 2019, section 5.2.1, and Raganato and Tiedemann 2018, as a mean weight rather than a
-        count of maxima.
+        Positional heads of Voita et al. 2019, and Raganato and Tiedemann 2018, as a mean weight rather
+        than a count of maxima.
     """
     size = weights.shape[-1]
     queries = np.arange(max(0, -offset), min(size, size - offset))
     if not queries.size:
         return np.full(weights.shape[1:3], np.nan)
     picked = weights[..., queries, queries + offset]
-    lengths = np.asarray(lengths)
-    real = (queries < lengths[:, None]) & (queries + offset < lengths[:, None])
+    ends = np.asarray(lengths)[:, None]
+    real = (queries < ends) & (queries + offset < ends)
     count = real.sum()
     return (picked * real[:, None, None, :]).sum((0, 3)) / count if count else np.full(weights.shape[1:3], np.nan)
 
@@ -272,17 +280,18 @@ def key_mass(weights: NDArray, query_lengths: Sequence[int], keys: Sequence[int]
     """The mean weight on one given key of each example (0 for BOS, its last one for EOS), (layers, heads).
 
     Source:
-        Clark et al. 2019, "What Does BERT Look At?", section 3.2, for [CLS] and [SEP].
+        Clark et al. 2019, "What Does BERT Look At?", for [CLS] and [SEP].
     """
     picked = np.stack([example[..., key] for example, key in zip(weights, keys, strict=True)])
     return mean_over_rows(picked, query_lengths)
 
 
 def sink_mass(weights: NDArray, query_lengths: Sequence[int]) -> NDArray[np.float64]:
-    """The mean weight on the one key of each sentence that gets most: 1 for a sink, 1 / keys for uniform; (layers, heads).
+    """The mean weight on the key of each sentence that gets most: 1 for a sink, 1 / keys if uniform; (layers, heads).
 
     Source:
-        Xiao et al. 2024, "Efficient Streaming Language Models with Attention Sinks", section 3.1, who describe it on the first token.
+        Xiao et al. 2024, "Efficient Streaming Language Models with Attention Sinks", who describe it on
+        the first token.
     """
     lengths = np.maximum(np.asarray(query_lengths, dtype=np.float64), 1)
     most = weights.sum(-2).max(-1)  # (examples, layers, heads)
@@ -292,12 +301,12 @@ def sink_mass(weights: NDArray, query_lengths: Sequence[int]) -> NDArray[np.floa
 def diagonality(
     weights: NDArray, query_lengths: Sequence[int], key_lengths: Sequence[int], *, width: float = 0.2
 ) -> NDArray[np.float64]:
-    """How near the weight stays to the straight line from the first to the last pair of tokens: 1 on it; (layers, heads).
+    """How near the weight stays to the straight line from first to last tokens: 1 on it; (layers, heads).
 
     Source:
-        One minus the guided attention loss of Tachibana et al. 2018, "Efficiently Trainable Text-to-Speech System Based on Deep
-        Convolutional Networks with Guided Attention", section 4, with its g = 0.2. We place token n of N at n / (N - 1), so that
-        both ends lie on the line.
+        One minus the guided attention loss of Tachibana et al. 2018, "Efficiently Trainable Text-to-Speech System Based
+        on Deep Convolutional Networks with Guided Attention", with its g = 0.2. We place token n of N at n /
+        (N - 1), so that both ends lie on the line.
     """
     queries = _places(weights.shape[-2], query_lengths)[:, :, None]
     keys = _places(weights.shape[-1], key_lengths)[:, None, :]
@@ -310,10 +319,10 @@ def _places(size: int, lengths: Sequence[int]) -> NDArray[np.float64]:
 
 
 def coverage(weights: NDArray, query_lengths: Sequence[int], key_lengths: Sequence[int]) -> NDArray[np.float64]:
-    """How much of each source token is looked at over the whole sentence: the mean of min(1, sum over rows); (layers, heads).
+    """How much of each key is looked at over the whole sentence: mean of min(1, sum over rows); (layers, heads).
 
     Source:
-        Wu et al. 2016, "Google's Neural Machine Translation System", section 7, equation 14, without its logarithm.
+        Wu et al. 2016, "Google's Neural Machine Translation System", without its logarithm.
     """
     seen = np.minimum(weights.sum(-2), 1.0)  # (examples, layers, heads, key)
     return mean_over_rows(seen, key_lengths)
@@ -323,17 +332,17 @@ def jensen_shannon(left: NDArray, right: NDArray) -> NDArray:
     """How different two sets of rows are, in bits, 0 to 1, (..., query).
 
     Source:
-        Lin 1991, "Divergence Measures Based on the Shannon Entropy", equation 4.1, with equal weights.
+        Lin 1991, "Divergence Measures Based on the Shannon Entropy", with equal weights.
     """
     middle = entropy((left + right) / 2)
     return np.maximum(middle - (entropy(left) + entropy(right)) / 2, 0.0) / np.log(2)
 
 
 def head_distance(weights: NDArray, query_lengths: Sequence[int]) -> NDArray[np.float64]:
-    """How far each head is from the other heads of its layer, mean Jensen-Shannon divergence in bits; NaN for a lone head.
+    """How far each head is from the others of its layer, mean Jensen-Shannon divergence in bits; NaN for a lone head.
 
     Source:
-        Clark et al. 2019, section 6, who sum it over rows; a mean keeps long sentences on the same scale.
+        Clark et al. 2019, who sum it over rows; a mean keeps long sentences on the same scale.
     """
     num_layers, num_heads = weights.shape[1:3]
     if num_heads < 2:
@@ -345,7 +354,7 @@ def head_distance(weights: NDArray, query_lengths: Sequence[int]) -> NDArray[np.
 
 
 def drift(weights: NDArray, previous: NDArray | None, query_lengths: Sequence[int]) -> NDArray[np.float64]:
-    """How far each head has moved since the last stored step, mean Jensen-Shannon divergence in bits; NaN at the first step."""
+    """How far each head has moved since the last stored step, mean Jensen-Shannon divergence in bits; NaN at first."""
     if previous is None:
         return np.full(weights.shape[1:3], np.nan)
     return mean_over_rows(jensen_shannon(weights, previous.astype(np.float32)), query_lengths)

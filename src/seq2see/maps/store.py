@@ -1,30 +1,37 @@
 """The folder `attention/`: every map of every stored step, on disk and back.
 
-`index.json` says what the maps are of (model, tokens, true links) and what each step scored; `step-00000200.npz` holds one step's
-maps in float16; `metrics.csv` holds one row of measures for each step, kind, layer and head, computed before that rounding.
-A log can also live in memory (`folder=None`): what a finished checkpoint attends to is a log of one step.
+`index.json` says what the maps are of (model, tokens, true links) and what each step scored; `step-00000200.npz` holds
+one step's maps in float16; `metrics.csv` holds one row of measures for each step, kind, layer and head, computed before
+that rounding. A log can also live in memory (`folder=None`): what a finished checkpoint attends to is a log of one
+step.
 """
 
 from __future__ import annotations
 
 import io
-import json
 import math
-import os
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2see.maps.index import (
+    DIMENSIONS,
+    Example,
+    Index,
+    StoredStep,
+    read_index,
+    step_file_name,
+    write_atomically,
+    write_index,
+)
 from seq2see.maps.table import MeasureRow, read_table, table_of, write_table
 
-SCHEMA = 1
 KINDS = ("encoder", "decoder", "cross")
-DIMENSIONS = ("d_model", "num_heads", "num_encoder_layers", "num_decoder_layers")
 
 
 class Maps(NamedTuple):
@@ -38,67 +45,6 @@ class Maps(NamedTuple):
     encoder: NDArray
     decoder: NDArray
     cross: NDArray
-
-
-@dataclass(frozen=True)
-class Example:
-    """One pair whose maps are kept.
-
-    Args:
-        id: what users know it by, such as its number in the validation split.
-        source: text as it was read.
-        reference: text to produce; None where none is known (a checkpoint's own hypothesis).
-        source_tokens: labels for people, "<eos>" last.
-        target_tokens: labels of tgt_out, "<eos>" last; tgt_in is "<bos>" and all but the last of these.
-        links: sure links (source token, target token), 0-based, EOS not among them; None where the alignment is not known.
-        source_words: word number of each source token, EOS left out; None means each token is a word.
-        target_words: the same for target tokens.
-    """
-
-    id: int | str
-    source: str
-    reference: str | None
-    source_tokens: tuple[str, ...]
-    target_tokens: tuple[str, ...]
-    links: tuple[tuple[int, int], ...] | None = None
-    source_words: tuple[int, ...] | None = None
-    target_words: tuple[int, ...] | None = None
-
-    def __post_init__(self) -> None:
-        """Accept lists, as JSON has them, and check that links lie inside the sentence."""
-        for name in ("source_tokens", "target_tokens", "source_words", "target_words"):
-            value = getattr(self, name)
-            object.__setattr__(self, name, None if value is None else tuple(value))
-        if self.links is not None:
-            object.__setattr__(self, "links", tuple((int(source), int(target)) for source, target in self.links))
-            self._check_links(self.links)
-        for side, tokens, words in (
-            ("source", self.source_tokens, self.source_words),
-            ("target", self.target_tokens, self.target_words),
-        ):
-            if words is not None and len(words) != len(tokens) - 1:
-                raise ValueError(
-                    f"example {self.id}: {side}_words has {len(words)} entries for {len(tokens) - 1} {side} tokens without EOS"
-                )
-
-    def _check_links(self, links: Sequence[tuple[int, int]]) -> None:
-        num_sources, num_targets = len(self.source_tokens) - 1, len(self.target_tokens) - 1
-        for source, target in links:
-            if not (0 <= source < num_sources and 0 <= target < num_targets):
-                raise ValueError(
-                    f"example {self.id}: link {source}-{target} lies outside {num_sources} source and {num_targets} target tokens"
-                    " (EOS not counted); give links between tokens, 0-based"
-                )
-
-
-@dataclass(frozen=True)
-class StoredStep:
-    """What is known of one stored step besides its maps."""
-
-    step: int  # optimiser steps
-    epoch: float | None = None
-    scores: Mapping[str, float] = field(default_factory=dict)  # by their logged names, such as "val/loss"
-    hypotheses: tuple[str, ...] | None = None  # one text an example
 
 
 class AttentionLog:
@@ -155,7 +101,10 @@ class AttentionLog:
         )
         if log.folder is not None:
             if (log.folder / "index.json").exists():
-                raise ValueError(f"{log.folder} already holds an attention log; continue it with AttentionLog.open or choose another folder")
+                raise ValueError(
+                    f"{log.folder} already holds an attention log;"
+                    " continue it with AttentionLog.open or choose another folder"
+                )
             log.folder.mkdir(parents=True, exist_ok=True)
             log._write_index()
         return log
@@ -187,16 +136,18 @@ class AttentionLog:
         inner = folder / "attention"
         index_file = next((place / "index.json" for place in (inner, folder) if (place / "index.json").is_file()), None)
         if index_file is None:
-            raise ValueError(f"{folder}: no attention log here (no index.json); give a run folder trained with attention_log.enabled=true")
-        index = _read_index(index_file)
-        try:
-            examples = [Example(**{name: entry.get(name) for name in Example.__dataclass_fields__}) for entry in index["examples"]]
-            steps = [_stored_step(entry) for entry in index["steps"]]
-            model = {name: int(index["model"][name]) for name in DIMENSIONS}
-            max_megabytes = float(index["max_megabytes"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"{index_file}: not a valid attention log ({error!r}); log the run again or restore the file") from error
-        return cls(index_file.parent, examples=examples, model=model, max_megabytes=max_megabytes, steps=steps)
+            raise ValueError(
+                f"{folder}: no attention log here (no index.json);"
+                " give a run folder trained with attention_log.enabled=true"
+            )
+        index = read_index(index_file)
+        return cls(
+            index_file.parent,
+            examples=index.examples,
+            model=index.model,
+            max_megabytes=index.max_megabytes,
+            steps=index.steps,
+        )
 
     @property
     def steps(self) -> list[int]:
@@ -220,10 +171,10 @@ class AttentionLog:
             return self._maps[step]
         file = self._step_file(step)
         try:
-            with np.load(file, allow_pickle=False) as arrays:
+            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
                 maps = Maps(*(arrays[kind].astype(np.float32) for kind in KINDS))
             self._check_shapes(maps)
-        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(
                 f"{file}: cannot be read ({error}); delete it and its entry in index.json, or log the run again"
             ) from error
@@ -259,7 +210,9 @@ class AttentionLog:
             ValueError: shapes do not fit the examples and the model, or there is not one hypothesis an example.
         """
         if hypotheses is not None and len(hypotheses) != len(self.examples):
-            raise ValueError(f"step {step}: {len(hypotheses)} hypotheses for {len(self.examples)} examples; give one each")
+            raise ValueError(
+                f"step {step}: {len(hypotheses)} hypotheses for {len(self.examples)} examples; give one each"
+            )
         maps = self._fit(maps)
         for stale in [other for other in self._steps if other >= step]:
             self._forget(stale)
@@ -305,7 +258,7 @@ class AttentionLog:
         return Maps(*(np.where(self.visible(kind)[:, None, None], getattr(cut, kind), np.float32(0)) for kind in KINDS))
 
     def visible(self, kind: str) -> NDArray[np.bool_]:
-        """Which cells of a kind's maps may hold weight, (examples, query, key): neither padding nor, in the decoder, later."""
+        """Which cells of a kind's maps may hold weight, (examples, query, key): not padding, not later ones."""
         sources = _real([len(example.source_tokens) for example in self.examples])
         targets = _real([len(example.target_tokens) for example in self.examples])
         queries = sources if kind == "encoder" else targets
@@ -351,7 +304,7 @@ class AttentionLog:
 
     def _step_file(self, step: int) -> Path:
         assert self.folder is not None
-        return self.folder / f"step-{step:08d}.npz"
+        return self.folder / step_file_name(step)
 
     def _write_maps(self, step: int, maps: Maps) -> None:
         buffer = io.BytesIO()
@@ -362,15 +315,8 @@ class AttentionLog:
 
     def _write_index(self) -> None:
         assert self.folder is not None
-        index = {
-            "schema": SCHEMA,
-            "model": self.model,
-            "max_megabytes": self.max_megabytes,
-            "examples": [_example_entry(example) for example in self.examples],
-            "steps": [_step_entry(self._steps[step], self._step_file(step).name) for step in self.steps],
-        }
-        text = json.dumps(index, ensure_ascii=False, indent=1, allow_nan=False)
-        write_atomically(self.folder / "index.json", text.encode("utf-8", "surrogatepass"))
+        steps = tuple(self._steps[step] for step in self.steps)
+        write_index(self.folder / "index.json", Index(self.model, self.max_megabytes, self.examples, steps))
 
 
 def densest_step(steps: Sequence[int]) -> int:
@@ -379,66 +325,5 @@ def densest_step(steps: Sequence[int]) -> int:
     return steps[min(inner, key=lambda i: math.log((steps[i + 1] + 1) / (steps[i - 1] + 1)))]
 
 
-def write_atomically(file: Path, content: bytes) -> None:
-    """Write so that a reader, or a power cut, sees the old file or the new one, never a part."""
-    temporary = file.with_name(f".{file.name}-{os.getpid()}.part")
-    try:
-        with temporary.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, file)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def _real(lengths: Sequence[int]) -> NDArray[np.bool_]:
     return np.arange(max(lengths)) < np.asarray(lengths)[:, None]
-
-
-def _example_entry(example: Example) -> dict:
-    return {
-        "id": example.id,
-        "source": example.source,
-        "reference": example.reference,
-        "source_tokens": list(example.source_tokens),
-        "target_tokens": list(example.target_tokens),
-        "links": None if example.links is None else [list(link) for link in example.links],
-        "source_words": None if example.source_words is None else list(example.source_words),
-        "target_words": None if example.target_words is None else list(example.target_words),
-        "special": {
-            "source_eos": len(example.source_tokens) - 1,
-            "target_bos": 0,
-            "target_eos": len(example.target_tokens) - 1,
-        },
-    }
-
-
-def _step_entry(stored: StoredStep, file: str) -> dict:
-    return {
-        "step": stored.step,
-        "epoch": stored.epoch,
-        "file": file,
-        "scores": {name: float(value) if math.isfinite(value) else None for name, value in stored.scores.items()},
-        "hypotheses": None if stored.hypotheses is None else list(stored.hypotheses),
-    }
-
-
-def _stored_step(entry: dict) -> StoredStep:
-    scores = {name: math.nan if value is None else float(value) for name, value in entry["scores"].items()}
-    hypotheses = entry["hypotheses"]
-    return StoredStep(int(entry["step"]), entry["epoch"], scores, None if hypotheses is None else tuple(hypotheses))
-
-
-def _read_index(file: Path) -> dict:
-    try:
-        index = json.loads(file.read_text(encoding="utf-8", errors="surrogatepass"))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{file}: cannot be read ({error}); restore the file or log the run again") from error
-    schema = index.get("schema") if isinstance(index, dict) else None
-    if not isinstance(schema, int):
-        raise ValueError(f"{file}: has no schema version, so it is not an attention log; give a run folder of seq2see")
-    if schema > SCHEMA:
-        raise ValueError(f"{file}: written by a newer seq2see (schema {schema}, this one reads up to {SCHEMA}); update seq2see to read it")
-    return index

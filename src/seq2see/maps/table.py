@@ -16,7 +16,8 @@ from seq2see.maps import measures
 from seq2see.maps.measures import AlignmentCounts, Rows
 
 if TYPE_CHECKING:
-    from seq2see.maps.store import Example, Maps
+    from seq2see.maps.index import Example
+    from seq2see.maps.store import Maps
 
 
 class MeasureRow(NamedTuple):
@@ -116,6 +117,30 @@ def _alignment(weights: NDArray, examples: Sequence[Example]) -> dict[str, NDArr
     return columns
 
 
+def baselines(examples: Sequence[Example]) -> dict[str, float]:
+    """The alignment error rate of links by chance and of a diagonal map, on predicts rows; empty without true links."""
+    aligned = [example for example in examples if example.links is not None]
+    if not aligned:
+        return {}
+    links = [_word_links(example) for example in aligned]
+    words = [(example.source_words, example.target_words) for example in aligned]
+    tokens = [(len(example.source_tokens), len(example.target_tokens)) for example in aligned]
+    num_words = [
+        (len(set(source)) if source else num_sources - 1, len(set(target)) if target else num_targets - 1)
+        for (source, target), (num_sources, num_targets) in zip(words, tokens, strict=True)
+    ]
+    chance = measures.uniform_error_rate(
+        links, [source for source, _ in num_words], [target for _, target in num_words]
+    )
+    diagonal: AlignmentCounts | None = None
+    for pair_links, (source, target), (num_sources, num_targets) in zip(links, words, tokens, strict=True):
+        weights = measures.diagonal_map(num_targets, num_sources)
+        here = measures.alignment_counts(weights, pair_links, source_words=source, target_words=target)
+        diagonal = here if diagonal is None else diagonal + here
+    assert diagonal is not None
+    return {"chance": chance, "diagonal": float(diagonal.error_rate)}
+
+
 def _word_links(example: Example) -> list[tuple[int, int]]:
     """The token links between the words that the tokens belong to."""
     source, target = example.source_words, example.target_words
@@ -145,7 +170,9 @@ def read_table(file: Path) -> list[MeasureRow]:
         try:
             return [_parse(line) for line in reader]
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{file}, line {reader.line_num}: not a row of measures ({error!r}); delete the file, the maps are kept") from error
+            raise ValueError(
+                f"{file}, line {reader.line_num}: not a row of measures ({error!r}); delete the file, the maps are kept"
+            ) from error
 
 
 def _parse(line: dict[str, str]) -> MeasureRow:

@@ -16,8 +16,13 @@ from seq2see.tasks import Pair
 MAX_LINES = 200  # in one page
 
 
+def command(options: AttentionOptions) -> None:
+    """What `scripts/attention.py` does."""
+    print(f"open {attention(options)}")
+
+
 def attention(options: AttentionOptions) -> Path:
-    """What `scripts/attention.py` does: writes a page of maps and returns its path.
+    """Writes a page of maps and returns its path.
 
     Raises:
         ValueError: neither or both of `ckpt` and `run` are given, or a file is not to be had.

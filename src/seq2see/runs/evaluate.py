@@ -40,8 +40,8 @@ class Evaluation:
     hypotheses: list[Hypothesis]
     texts: list[str]
 
-    def write(self, folder: Path, name: str) -> None:
-        """`<name>.json` with the scores, and `<name>.tsv` with every translation."""
+    def write(self, folder: Path, name: str) -> list[Path]:
+        """`<name>.json` with the scores, and `<name>.tsv` with every translation; returns their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         report = {"scores": self.scores, **self.details}
         write_text(folder / f"{name}.json", json.dumps(report, indent=2, ensure_ascii=False) + "\n")
@@ -52,6 +52,7 @@ class Evaluation:
             )
         ]
         write_text(folder / f"{name}.tsv", "source\treference\thypothesis\tscore\n" + "".join(rows))
+        return [folder / f"{name}.json", folder / f"{name}.tsv"]
 
 
 def _field(text: str) -> str:
@@ -97,8 +98,25 @@ def evaluate_pairs(
     return Evaluation(scores, details, pairs, references, hypotheses, texts)
 
 
-def evaluate(options: EvaluateOptions) -> Evaluation:
-    """What `scripts/evaluate.py` does: scores a checkpoint on one of its own splits, or on other data.
+def command(options: EvaluateOptions) -> None:
+    """What `scripts/evaluate.py` does: the scores as a table, and where the translations are."""
+    evaluation, files = evaluate(options)
+    print(f"{len(evaluation.pairs):,} pairs, checkpoint of step {evaluation.details['step']:,}")
+    for name, value in evaluation.scores.items():
+        print(f"  {name:<22}{value:>10.4f}")
+    for name, signature in evaluation.details["signatures"].items():
+        print(f"  {name}: {signature}")
+    if evaluation.details["hit_length_limit"]:
+        print(f"  {evaluation.details['hit_length_limit']:,} outputs hit the length limit (decode.max_length)")
+    for file in files:
+        print(f"  {file}")
+
+
+def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
+    """Scores a checkpoint on one of its own splits, or on other data.
+
+    Returns:
+        the scores, and the files that were written.
 
     Raises:
         ValueError: the checkpoint, the split or the file is not to be had.
@@ -122,6 +140,9 @@ def evaluate(options: EvaluateOptions) -> Evaluation:
     folder = Path(options.output).expanduser() if options.output is not None else None
     if folder is None and trained.run is not None:
         folder = trained.run / "evaluation"
-    if folder is not None:
-        evaluation.write(folder, name)
-    return evaluation
+    if folder is None:
+        return evaluation, []
+    try:
+        return evaluation, evaluation.write(folder, name)
+    except OSError as error:
+        raise ValueError(f"output: {folder} cannot be written ({error.strerror}): set output to another folder") from error

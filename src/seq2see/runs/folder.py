@@ -41,6 +41,17 @@ class RunFolder:
         """The attention maps as a page."""
         return self.path / "attention.html"
 
+    @staticmethod
+    def check(run_dir: str | None) -> None:
+        """Refuses a folder with something in it, before any work is done.
+
+        Raises:
+            ValueError: it is not empty, or not a folder.
+        """
+        path = None if run_dir is None else Path(run_dir).expanduser()
+        if path is not None and path.exists():
+            _require_empty(path)
+
     @classmethod
     def claim(cls, run_dir: str | None, *, kind: str) -> "RunFolder":
         """Makes the folder, and with it makes it this run's own.
@@ -85,11 +96,19 @@ class RunFolder:
 def _make_named(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
-            raise ValueError(f"run_dir: {path} is not empty: choose a new folder, so that nothing in it is lost")
     except OSError as error:
         raise ValueError(f"run_dir: {path} cannot be made ({error.strerror}): choose another folder") from error
+    _require_empty(path)
     return path
+
+
+def _require_empty(path: Path) -> None:
+    try:
+        taken = any(path.iterdir())
+    except OSError as error:
+        raise ValueError(f"run_dir: {path} cannot be used ({error.strerror}): choose another folder") from error
+    if taken:
+        raise ValueError(f"run_dir: {path} is not empty: choose a new folder, so that nothing in it is lost")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -15,6 +15,7 @@ import yaml
 from seq2see.options import COMMANDS, PATH_KEYS, TASKS, TrainOptions
 
 TEXT_KEYS = ("task.source", "task.target", "task.features", "task.features_separator")  # quoted like paths
+Typed = tuple[str, str]  # key and value
 GROUPS = ("task", "model", "experiment")  # folders of configs/, chosen by train.py
 
 
@@ -47,34 +48,36 @@ def read_overrides(command: str, arguments: list[str], config_folder: Path) -> l
     if command == "train":
         typed = _expand_config(typed)
     keys = valid_keys(command, typed, config_folder)
-    return [f"{mark}{key}={_value(key, value)}" for mark, key, value in typed if _known(key, value, keys, typed)]
+    for key, value in typed:
+        _require_known(key, value, keys, typed)
+    return [f"{key}={_value(key, value)}" for key, value in typed]
 
 
-def _split(argument: str) -> tuple[str, str, str]:
-    """Mark (`+`, `++` or nothing), key and value."""
+def _split(argument: str) -> Typed:
+    """Key and value; `+` and `++` make no difference, for there are no other keys than the known ones."""
     key, value = argument.split("=", 1)
     if key.startswith("~"):
         raise UsageError(f"{argument}: keys cannot be taken away; set another value instead")
-    mark = key[: len(key) - len(key.lstrip("+"))]
-    return ("" if mark else ""), key.lstrip("+"), value
+    return key.lstrip("+"), value
 
 
-def valid_keys(command: str, typed: list[tuple[str, str, str]], config_folder: Path) -> list[str]:
+def valid_keys(command: str, typed: list[Typed], config_folder: Path) -> list[str]:
     """All keys that the command takes, given the task that was chosen."""
     keys = _leaves(COMMANDS[command])
     if COMMANDS[command] is not TrainOptions:
         return keys
     kind = chosen_task(typed, config_folder)
-    return [*keys, *(f"task.{key}" for key in _leaves(TASKS[kind])), *GROUPS, "config"]
+    of_task = [f"task.{key}" for key in _leaves(TASKS[kind]) if key != "kind"]  # `task=` sets task.kind
+    return [*keys, *of_task, *GROUPS]
 
 
-def chosen_task(typed: list[tuple[str, str, str]], config_folder: Path) -> str:
+def chosen_task(typed: list[Typed], config_folder: Path) -> str:
     """The task that `task=`, or else the experiment, chooses.
 
     Raises:
         UsageError: there is no such task or experiment.
     """
-    values = {key: value for _, key, value in typed}
+    values = dict(typed)
     for group in GROUPS:
         if group in values:
             _check_choice(group, values[group], config_folder)
@@ -90,24 +93,26 @@ def _check_choice(group: str, value: str, config_folder: Path) -> None:
     choices = sorted(path.stem for path in (config_folder / group).glob("*.yaml"))
     for name in value.split(","):
         if name not in choices and not (name == "null" and group != "task"):
-            raise UsageError(f"{group}={name}: there is no such {group}{_nearest(name, choices)}; choose from {', '.join(choices)}")
+            raise UsageError(f"{group}={name}: there is no such {group}; choose one of {', '.join(choices)}")
 
 
-def _known(key: str, value: str, keys: list[str], typed: list[tuple[str, str, str]]) -> bool:
+def _require_known(key: str, value: str, keys: list[str], typed: list[Typed]) -> None:
     if key in keys:
-        return True
+        return
+    if key == "task.kind":
+        raise UsageError(f"{key}={value}: write task={value}")
     elsewhere = [kind for kind, schema in TASKS.items() if key.removeprefix("task.") in _leaves(schema)]
     if key.startswith("task.") and elsewhere:
-        chosen = next((value for _, name, value in reversed(typed) if name == "task"), None)
+        chosen = dict(typed).get("task")
         where = f"task={chosen}" if chosen else "the chosen task"
         raise UsageError(f"{key}={value}: {where} does not use this key; it belongs to task={' and '.join(elsewhere)}")
     raise UsageError(f"{key}={value}: there is no key {key}{_nearest(key, keys)}")
 
 
 def _nearest(name: str, names: list[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name, names, n=2, cutoff=0.7)
     near += [other for other in names if other.split(".")[-1] == name.split(".")[-1] and other not in near]
-    return f"; did you mean {' or '.join(near[:3])}?" if near else "; --help lists the keys"
+    return f"; did you mean {' or '.join(near[:2])}?" if near else "; --help lists the keys"
 
 
 def _leaves(schema: type, prefix: str = "") -> list[str]:
@@ -149,10 +154,10 @@ def quoted(value: str) -> str:
     return "'" + re.sub(r"(\\*)('|\Z)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), value) + "'"
 
 
-def _expand_config(typed: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+def _expand_config(typed: list[Typed]) -> list[Typed]:
     """`config=FILE` as the overrides that make that configuration, with the other overrides on top."""
-    files = [value for _, key, value in typed if key == "config"]
-    typed = [entry for entry in typed if entry[1] != "config"]
+    files = [value for key, value in typed if key == "config"]
+    typed = [(key, value) for key, value in typed if key != "config"]
     if not files:
         return typed
     path = Path(files[-1]).expanduser()
@@ -163,16 +168,16 @@ def _expand_config(typed: list[tuple[str, str, str]]) -> list[tuple[str, str, st
         raise UsageError(f"config: {path} cannot be read ({error.strerror}): name a run's config.yaml") from error
     except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise UsageError(f"config: {path} is not the config.yaml of a run: name one") from error
-    groups = {key for _, key, _ in typed if key in GROUPS}
-    own = {key for _, key, _ in typed}
+    own = {key for key, _ in typed}
+    groups = own & set(GROUPS)
     flat = _flatten({name: value for name, value in saved.items() if name not in ("run_dir", "resume")})
     kept = [
-        ("", key, value)
+        (key, value)
         for key, value in flat
         if key not in own and key.split(".")[0] not in groups and key != "task.kind"
         and not (key in ("data.batch_size", "data.batch_tokens") and own & {"data.batch_size", "data.batch_tokens"})
     ]  # fmt: skip
-    return [*([] if "task" in groups else [("", "task", kind)]), *kept, *typed]
+    return [*([] if "task" in groups else [("task", kind)]), *kept, *typed]
 
 
 def _flatten(tree: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:

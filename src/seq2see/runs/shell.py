@@ -89,7 +89,7 @@ def _explained(error: BaseException, overrides: list[str]) -> str:
     while cause is not None:
         key, message = getattr(cause, "full_key", None), getattr(cause, "msg", None)
         if key:
-            typed = next((text for text in overrides if text.lstrip("+").startswith(f"{key}=")), key)
+            typed = next((text for text in overrides if text.startswith(f"{key}=")), key)
             return f"{typed}: {str(message or cause).splitlines()[0]}"
         cause = cause.__cause__
     return " ".join(str(error).split())

@@ -68,6 +68,7 @@ def train(options: TrainOptions) -> Result:
     """
     watch = Stopwatch()
     quieten()
+    RunFolder.check(options.run_dir)
     L.seed_everything(options.seed, verbose=False)
     prepared = prepare(options)
     folder = RunFolder.claim(options.run_dir, kind=options.task.kind)

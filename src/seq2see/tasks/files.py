@@ -113,8 +113,9 @@ class Files:
 
 def _num_held_out(num_pairs: int) -> int:
     """4 %, at most 2,000; of a small file up to 4, but no more than an eighth; of fewer than 16 pairs none."""
-    few = min(4, num_pairs // 8) if num_pairs >= 16 else 0
-    return min(max(round(_HELD_OUT_SHARE * num_pairs), few), _HELD_OUT_MOST)
+    if num_pairs < 16:
+        return 0
+    return min(max(round(_HELD_OUT_SHARE * num_pairs), min(4, num_pairs // 8)), _HELD_OUT_MOST)
 
 
 def _held_out(sources: Iterable[str], places: dict[str, list[int]], taken: Collection[str], room: int) -> set[str]:

@@ -1,9 +1,10 @@
 r"""Text files, line by line: only `\n` or `\r\n` ends a line, and every byte between is kept.
 
-Our own thin reader, because `datasets` 5 does not keep every byte of a text file. It reads `.tsv` and `.csv` with pandas,
-which takes `NA`, `null` and `nan` for missing values, makes numbers of a column of `007`s, lets a quote mark swallow the
-lines after it and ends a line at a bare carriage return. In `.jsonl` it makes a time of `2020-01-01T00:00:00`. It gives its
-cached copy of an edited file that has kept its time stamp, and does not say in which line a fault is.
+Our own thin reader, because `datasets` 5 does not keep every byte of a text file. It reads `.tsv` and `.csv` with
+pandas, which takes `NA`, `null` and `nan` for missing values, makes numbers of a column of `007`s, lets a quote mark
+swallow the lines after it and ends a line at a bare carriage return. In `.jsonl` it makes a time of
+`2020-01-01T00:00:00`. It gives its cached copy of an edited file that has kept its time stamp, and does not say in
+which line a fault is.
 """
 
 import codecs
@@ -30,8 +31,6 @@ def text_lines(path: Path, name: str, ledger: Ledger) -> Iterator[tuple[int, str
         DataError: the file cannot be read or unpacked, or a line is not UTF-8 and bad lines are errors.
     """
     for number, raw in enumerate(_byte_lines(path, name), start=1):
-        if number == 1:
-            raw = raw.removeprefix(codecs.BOM_UTF8)
         try:
             yield number, raw.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -55,6 +54,9 @@ def _byte_lines(path: Path, name: str) -> Iterator[bytes]:
     packed = path.suffix.lower() == ".gz"
     try:
         with gzip.open(path, "rb") if packed else open(path, "rb") as file:
+            first = file.readline().removeprefix(codecs.BOM_UTF8)
+            if first:
+                yield first
             yield from cast(BinaryIO, file)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(

@@ -1,9 +1,9 @@
 """A file of pairs, whatever its format: `.tsv`, `.csv`, `.jsonl`, `.parquet`, or two parallel files of lines.
 
-`.gz` of the text ones is unpacked on the way. Text is read by our own `lines` (which says why); `.parquet` by `pyarrow`, as
-`datasets` does underneath: `datasets` itself takes a path for a pattern (a file with `::` in its name is never found), fails
-on a file without rows, writes into the user's home, and gives its cached copy of an edited file whose time
-stamp is the same.
+`.gz` of the text ones is unpacked on the way. Text is read by our own `lines` (which says why); `.parquet` by
+`pyarrow`, as `datasets` does underneath: `datasets` itself takes a path for a pattern (a file with `::` in its name is
+never found), fails on a file without rows, writes into the user's home, and gives its cached copy of an edited file
+whose time stamp is the same.
 """
 
 import json

@@ -5,7 +5,6 @@ what order, special entries that no text can produce, and a state of plain value
 """
 
 import json
-import os
 import re
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
@@ -21,12 +20,6 @@ PAD, BOS, EOS, UNK = range(4)
 _LABELS = ("<pad>", "<bos>", "<eos>", "<unk>")
 _SHOWN_UNKNOWN = {TokenizerKind.char: "\ufffd", TokenizerKind.word: "<unk>", TokenizerKind.bpe: "\ufffd"}
 _STATE_VERSION = 1
-
-# The library warns after a fork unless told, for its threads do not survive one: parallel here, not in a child.
-if "TOKENIZERS_PARALLELISM" not in os.environ:
-    os.environ["TOKENIZERS_PARALLELISM"] = "true"
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: os.environ.update(TOKENIZERS_PARALLELISM="false"))
 
 
 class Tokenizer:

@@ -21,9 +21,7 @@ class FeedForwardLayer(nn.Module):
         Vaswani et al. 2017, section 3.3; Shazeer 2020 (swiglu).
     """
 
-    def __init__(
-        self, d_model: int, d_ff: int, *, dropout: float, activation: Activation, norm: NormOrder
-    ) -> None:
+    def __init__(self, d_model: int, d_ff: int, *, dropout: float, activation: Activation, norm: NormOrder) -> None:
         super().__init__()
         self.pre_norm = norm is NormOrder.pre
         self.activation = activation

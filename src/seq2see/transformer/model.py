@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from seq2see.attention import KeyValueCache, PositionTerms
 from seq2see.options import ModelOptions, NormOrder, Position
 from seq2see.transformer.layers import DecoderLayer, EncoderLayer
-from seq2see.transformer.positions import LearnedPositions, PositionScheme, make_positions
+from seq2see.transformer.positions import PositionScheme, draw_positions, make_positions
 
 
 class DecoderCache:
@@ -88,16 +88,14 @@ class Transformer(nn.Module):
 
     def encode(self, src: Tensor, src_mask: Tensor) -> Tensor:
         """The source (B, S), with True in `src_mask` (B, S) at real tokens, as vectors: memory (B, S, D)."""
-        positions = self._draw_positions(src.shape[1], src.device)
+        positions = self._number(src.shape[1], self.encoder_positions, src.device, draw=self.training)
         x = self._embed(self.source_embedding, src, self.encoder_positions, positions)
-        terms = self.encoder_positions.terms(positions, positions, positions)
+        terms = self.encoder_positions.terms(positions, positions, positions, self._position_dtype)
         for layer in self.encoder_layers:
             x = layer(x, src_mask, terms)
         return self.encoder_norm(x)
 
-    def decode(
-        self, tgt_in: Tensor, memory: Tensor, src_mask: Tensor, cache: DecoderCache | None = None
-    ) -> Tensor:
+    def decode(self, tgt_in: Tensor, memory: Tensor, src_mask: Tensor, cache: DecoderCache | None = None) -> Tensor:
         """Scores of each next target token, given the encoded source.
 
         Args:
@@ -116,11 +114,12 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """What `decode` computes before the output projection `output_proj`: (B, T, D)."""
         start = 0 if cache is None else cache.length
-        all_positions = self._draw_positions(start + tgt_in.shape[1], tgt_in.device)
-        new = all_positions[start:] if start else all_positions
+        draw = self.training and cache is None  # what a cache holds was turned by positions that must not change
+        positions = self._number(start + tgt_in.shape[1], self.decoder_positions, tgt_in.device, draw=draw)
+        new = positions[start:]
         x = self._embed(self.target_embedding, tgt_in, self.decoder_positions, new)
-        terms = self.decoder_positions.terms(new, all_positions, new)
-        cross_terms = self._cross_terms(new, memory.shape[1])
+        terms = self.decoder_positions.terms(new, positions, new, self._position_dtype)
+        cross_terms = self._cross_terms(start, tgt_in.shape[1], memory.shape[1], tgt_in.device, draw=draw)
         for depth, layer in enumerate(self.decoder_layers):
             caches = (None, None) if cache is None else cache.layers[depth]
             x = layer(x, memory, src_mask, terms, cross_terms, caches)
@@ -132,27 +131,42 @@ class Transformer(nn.Module):
         """An empty state for `decode`."""
         return DecoderCache(len(self.decoder_layers))
 
-    def _cross_terms(self, query: Tensor, num_keys: int) -> PositionTerms:
-        key = self._draw_positions(num_keys, query.device)
-        return self.cross_positions.terms(query, key, key)
+    def _cross_terms(
+        self, start: int, num_queries: int, num_keys: int, device: torch.device, *, draw: bool
+    ) -> PositionTerms:
+        """Both sides count along one draw: token 5 of the source and of the target share a position."""
+        scheme = self.cross_positions
+        if self.options.cross_position is Position.none:
+            return PositionTerms()
+        positions = self._number(max(start + num_queries, num_keys), scheme, device, draw=draw)
+        key = positions[:num_keys]
+        return scheme.terms(positions[start : start + num_queries], key, key, self._position_dtype)
+
+    @property
+    def _position_dtype(self) -> torch.dtype:
+        return torch.promote_types(self.target_embedding.weight.dtype, torch.float32)
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor, scheme: PositionScheme, positions: Tensor) -> Tensor:
         x = embedding(ids) * math.sqrt(self.d_model)
-        vectors = scheme.embed(positions)
+        vectors = scheme.embed(positions, self._position_dtype)
         return self.dropout(x if vectors is None else x + vectors.to(x.dtype))
 
-    def _draw_positions(self, length: int, device: torch.device) -> Tensor:
-        """Positions of `length` tokens: 0, 1, 2, ..., or in training an ordered draw from the range, if asked for."""
-        limit = self.options.max_positions
-        if self.options.position is Position.learned and length > limit:
+    def _number(self, length: int, scheme: PositionScheme, device: torch.device, *, draw: bool) -> Tensor:
+        """Positions of `length` tokens, int64: 0, 1, 2, ..., or with `draw` random ones, if options ask for them."""
+        if scheme.max_length is not None and length > scheme.max_length:
             raise ValueError(
-                f"learned positions end at model.max_positions ({limit}) tokens, but a sequence has {length}: shorten it, "
-                "or train with a larger model.max_positions or another model.position"
+                f"learned positions end at model.max_positions ({scheme.max_length}) tokens, but a sequence has "
+                f"{length}: shorten it, or train with a larger model.max_positions or another model.position"
             )
         reach = self.options.randomize_positions
-        if reach is None or not self.training or length > reach:
+        if reach is None or not draw:
             return torch.arange(length, device=device)
-        return torch.randperm(reach, device=device)[:length].sort().values
+        if length > reach:
+            raise ValueError(
+                f"model.randomize_positions ({reach}) must be at least the length of every training sequence, but one "
+                f"has {length} tokens: raise it, or lower data.max_length"
+            )
+        return draw_positions(length, reach, device)
 
     def _positions(self, kind: Position, *, causal: bool) -> PositionScheme:
         assert self.options.num_heads
@@ -183,9 +197,7 @@ class Transformer(nn.Module):
                 parameter.mul_((2 * depth) ** -0.5)
 
 
-def _stack(
-    layer: type[EncoderLayer] | type[DecoderLayer], options: ModelOptions, depth: int
-) -> nn.ModuleList:
+def _stack(layer: type[EncoderLayer] | type[DecoderLayer], options: ModelOptions, depth: int) -> nn.ModuleList:
     """`depth` layers, or one layer `depth` times if they share their weights."""
     if options.share_layers:
         return nn.ModuleList([layer(options)] * depth)

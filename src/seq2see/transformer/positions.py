@@ -15,19 +15,31 @@ from seq2see.options import Position
 
 
 class PositionScheme(nn.Module):
-    """No positions: the base of the schemes, and `none` itself. An encoder still sees the order through nothing."""
+    """No positions: the base of the schemes, and `none` itself.
 
-    def embed(self, positions: Tensor) -> Tensor | None:
-        """What is added to the embeddings at these positions, int64 (T,): (T, D), or None for nothing."""
+    With `none` a decoder still has the order from causality; an encoder sees its tokens as a set.
+    """
+
+    max_length: int | None = None  # tokens that it has positions for; None: any number
+
+    def embed(self, positions: Tensor, dtype: torch.dtype) -> Tensor | None:
+        """What is added to the embeddings at these positions, int64 (T,): (T, D), or None for nothing.
+
+        Args:
+            positions: int64 (T,).
+            dtype: what is computed from the positions is computed in this, float32 or wider: in half precision
+                positions above a few hundred are no longer told apart.
+        """
         return None
 
-    def terms(self, query: Tensor, key: Tensor, new_key: Tensor) -> PositionTerms:
+    def terms(self, query: Tensor, key: Tensor, new_key: Tensor, dtype: torch.dtype) -> PositionTerms:
         """What the attention gets.
 
         Args:
             query: positions of the queries, int64 (T,).
             key: positions of all keys, int64 (S,).
             new_key: positions of the keys that are not cached yet, int64.
+            dtype: as in `embed`.
         """
         return PositionTerms()
 
@@ -46,9 +58,9 @@ class SinusoidalPositions(PositionScheme):
         super().__init__()
         self.d_model = d_model
 
-    def embed(self, positions: Tensor) -> Tensor:
+    def embed(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
         """Waves at these positions (T,): (T, D), between -1 and 1."""
-        angles = _angles(positions, self.d_model)
+        angles = _angles(positions, self.d_model, dtype)
         return torch.cat((angles.sin(), angles.cos()), dim=-1)
 
 
@@ -57,20 +69,19 @@ class LearnedPositions(PositionScheme):
 
     Args:
         d_model: D.
-        max_positions: number of vectors; a longer sequence is refused.
+        max_positions: number of vectors; `Transformer` refuses a longer sequence.
+
+    Source:
+        Gehring et al. 2017, section 3.1.
     """
 
     def __init__(self, d_model: int, max_positions: int) -> None:
         super().__init__()
-        self.max_positions = max_positions
+        self.max_length = max_positions
         self.table = nn.Embedding(max_positions, d_model)
 
-    def embed(self, positions: Tensor) -> Tensor:
-        """Learned vectors at these positions (T,): (T, D).
-
-        Raises:
-            ValueError: there are more positions than vectors.
-        """
+    def embed(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
+        """Learned vectors at these positions (T,), each less than `max_length`: (T, D)."""
         return self.table(positions)
 
 
@@ -88,14 +99,14 @@ class RotaryPositions(PositionScheme):
         super().__init__()
         self.width = width
 
-    def terms(self, query: Tensor, key: Tensor, new_key: Tensor) -> PositionTerms:
+    def terms(self, query: Tensor, key: Tensor, new_key: Tensor, dtype: torch.dtype) -> PositionTerms:
         """Turns of the queries and of the new keys."""
-        query_turn = self.turns(query)
-        return PositionTerms(query_turn, query_turn if new_key is query else self.turns(new_key))
+        query_turn = self.turns(query, dtype)
+        return PositionTerms(query_turn, query_turn if new_key is query else self.turns(new_key, dtype))
 
-    def turns(self, positions: Tensor) -> Tensor:
+    def turns(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
         """Cosines and sines of the angles at these positions (T,): (2, T, K/2)."""
-        angles = _angles(positions, self.width)
+        angles = _angles(positions, self.width, dtype)
         return torch.stack((angles.cos(), angles.sin()))
 
 
@@ -122,7 +133,7 @@ class RelativePositions(PositionScheme):
         self.table = nn.Embedding(num_buckets, num_heads)
         nn.init.normal_(self.table.weight, std=0.1)
 
-    def terms(self, query: Tensor, key: Tensor, new_key: Tensor) -> PositionTerms:
+    def terms(self, query: Tensor, key: Tensor, new_key: Tensor, dtype: torch.dtype) -> PositionTerms:
         """Biases of the scores (H, T, S)."""
         buckets = self.bucket(key[None, :] - query[:, None])  # (T, S)
         return PositionTerms(bias=self.table(buckets).permute(2, 0, 1))
@@ -160,10 +171,10 @@ class AlibiPositions(PositionScheme):
         super().__init__()
         self.slopes = alibi_slopes(num_heads)
 
-    def terms(self, query: Tensor, key: Tensor, new_key: Tensor) -> PositionTerms:
+    def terms(self, query: Tensor, key: Tensor, new_key: Tensor, dtype: torch.dtype) -> PositionTerms:
         """Biases of the scores (H, T, S), 0 or below."""
         distance = (query[:, None] - key[None, :]).abs()  # (T, S)
-        slopes = torch.tensor(self.slopes, device=query.device)[:, None, None]
+        slopes = torch.tensor(self.slopes, dtype=dtype, device=query.device)[:, None, None]
         return PositionTerms(bias=-slopes * distance)
 
 
@@ -176,9 +187,7 @@ def alibi_slopes(num_heads: int) -> list[float]:
     return slopes
 
 
-def make_positions(
-    kind: Position, *, d_model: int, num_heads: int, max_positions: int, causal: bool
-) -> PositionScheme:
+def make_positions(kind: Position, *, d_model: int, num_heads: int, max_positions: int, causal: bool) -> PositionScheme:
     """The scheme of this kind, with parameters of its own."""
     match kind:
         case Position.sinusoidal:
@@ -195,7 +204,26 @@ def make_positions(
             return PositionScheme()
 
 
-def _angles(positions: Tensor, width: int) -> Tensor:
-    """Position times frequency, float32 (T, width/2); frequencies fall from 1 to 1/10,000."""
-    exponents = torch.arange(0, width, 2, device=positions.device, dtype=torch.float32) / width
+def draw_positions(length: int, reach: int, device: torch.device) -> Tensor:
+    """Different positions in rising order, drawn at random, int64 (length,).
+
+    Args:
+        length: how many; at most `reach`.
+        reach: all are less than this.
+        device: where they are made.
+
+    Source:
+        Ruoss et al. 2023, section 3, which always draws from all of 0 to `reach`, at evaluation too. Here the upper end
+        is drawn first, log-uniformly between `length` and `reach`: so training sees dense sequences as well as sparse
+        ones, and evaluation can count 0, 1, 2, ..., as decoding with a cache and a repeatable evaluation need.
+    """
+    candidates = torch.arange(reach, device=device)
+    end = length * (reach / length) ** torch.rand((), device=device)
+    order = torch.rand(reach, device=device).masked_fill(candidates >= end, 2.0)
+    return order.topk(length, largest=False).indices.sort().values
+
+
+def _angles(positions: Tensor, width: int, dtype: torch.dtype) -> Tensor:
+    """Position times frequency (T, width/2); frequencies fall from 1 to 1/10,000."""
+    exponents = torch.arange(0, width, 2, device=positions.device, dtype=dtype) / width
     return positions[:, None] * 10_000.0**-exponents

@@ -17,8 +17,8 @@ const RAMPS = {
 
 const rampCache = new Map();
 
-const themeNow = () => document.documentElement.dataset.theme
-  || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+const systemIsDark = matchMedia('(prefers-color-scheme: dark)');
+const themeNow = () => document.documentElement.dataset.theme || (systemIsDark.matches ? 'dark' : 'light');
 
 // 256 colours [red, green, blue], for the theme now.
 function ramp(name) {
@@ -58,16 +58,17 @@ function oklab(lightness, a, b) {
 }
 
 // Where a weight stands on its ramp, 0 to 1.
-function strength(value, scale, rowLargest) {
+function strength(value, scale, largest) {
   const size = Math.abs(value);
-  if (scale === 'row') return rowLargest > 0 ? size / rowLargest : 0;
+  if (scale === 'row') return largest > 0 ? size / largest : 0;
   return scale === 'sqrt' ? Math.sqrt(size) : size;
 }
 
-function cellColour(matrix, query, key, scale, rowLargest) {
-  const value = cellValue(matrix, query, key);
-  const place = Math.round(255 * Math.min(1, strength(value, scale, rowLargest)));
-  return ramp(matrix.signed ? (value < 0 ? 'less' : 'more') : 'weight')[place];
+// The two ramps of a map: for values below zero, and for all others.
+const rampsOf = (matrix) => (matrix.signed ? [ramp('less'), ramp('more')] : [ramp('weight'), ramp('weight')]);
+
+function cellColour(ramps, value, scale, largest) {
+  return ramps[value < 0 ? 0 : 1][Math.round(255 * Math.min(1, strength(value, scale, largest)))];
 }
 
 function rowLargest(matrix, query) {
@@ -79,11 +80,15 @@ function rowLargest(matrix, query) {
 // The map with one pixel a cell; cells that cannot be seen stay clear, so that the hatching behind them shows.
 function mapImage(matrix, scale) {
   const image = new ImageData(matrix.numKeys, matrix.numQueries);
+  const ramps = rampsOf(matrix);
   for (let query = 0; query < matrix.numQueries; query += 1) {
     const largest = rowLargest(matrix, query);
     for (let key = 0; key < visibleKeys(matrix, query); key += 1) {
       const at = 4 * (query * matrix.numKeys + key);
-      image.data.set(cellColour(matrix, query, key, scale, largest), at);
+      const [red, green, blue] = cellColour(ramps, cellValue(matrix, query, key), scale, largest);
+      image.data[at] = red;
+      image.data[at + 1] = green;
+      image.data[at + 2] = blue;
       image.data[at + 3] = 255;
     }
   }

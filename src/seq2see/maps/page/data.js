@@ -1,6 +1,7 @@
 // The log inside the page: tokens, scores and measures at once, maps step by step when they are looked at.
 
 const KINDS = ['encoder', 'decoder', 'cross'];
+const MOST_KEPT_CELLS = 16e6; // 64 megabytes
 
 function readLog() {
   const log = JSON.parse(byId('log').textContent);
@@ -9,6 +10,7 @@ function readLog() {
   log.offsets = cellOffsets(log);
   log.unpacked = new Map();
   log.matrices = new Map();
+  log.keptCells = 0;
   return log;
 }
 
@@ -49,8 +51,14 @@ async function loadMatrix(log, { stepIndex, example, kind, layer, head }) {
   const name = [stepIndex, example, kind, layer, head].join(' ');
   if (!log.matrices.has(name)) {
     const bytes = await unpack(log, stepIndex);
-    if (log.matrices.size > 600) log.matrices.clear();
-    log.matrices.set(name, readMatrix(log, bytes, { example, kind, layer, head }));
+    const matrix = readMatrix(log, bytes, { example, kind, layer, head });
+    log.keptCells += matrix.weights.length;
+    if (log.keptCells > MOST_KEPT_CELLS) {
+      log.matrices.clear();
+      log.keptCells = matrix.weights.length;
+    }
+    log.matrices.set(name, matrix);
+    return matrix;
   }
   return log.matrices.get(name);
 }

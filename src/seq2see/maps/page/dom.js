@@ -48,9 +48,15 @@ function options(select, choices, chosen) {
 
 const measuringContext = document.createElement('canvas').getContext('2d');
 
+const knownWidths = new Map();
+
 function textWidth(text, font) {
-  measuringContext.font = font;
-  return measuringContext.measureText(text).width;
+  const mark = `${font} ${text}`;
+  if (!knownWidths.has(mark)) {
+    measuringContext.font = font;
+    knownWidths.set(mark, measuringContext.measureText(text).width);
+  }
+  return knownWidths.get(mark);
 }
 
 // Cut to a width in pixels, whole characters only.
@@ -65,6 +71,15 @@ function cutText(text, font, width) {
     else high = middle - 1;
   }
   return characters.slice(0, low).join('') + '\u2026';
+}
+
+// Acts once things have been quiet for a while.
+function whenQuiet(milliseconds, act) {
+  let timer = null;
+  return (...values) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => act(...values), milliseconds);
+  };
 }
 
 const cssValue = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

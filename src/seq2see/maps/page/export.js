@@ -40,12 +40,13 @@ function cellRects(view, shape) {
     });
   }
   const group = svg('g');
+  const ramps = rampsOf(matrix);
   for (let query = 0; query < matrix.numQueries; query += 1) {
     const largest = rowLargest(matrix, query);
     for (let key = 0; key < visibleKeys(matrix, query); key += 1) {
       group.append(svg('rect', {
         x: shape.left + key * shape.cell, y: shape.top + query * shape.cell, width: shape.cell - shape.gap, height: shape.cell - shape.gap,
-        fill: hex(cellColour(matrix, query, key, view.state.scale, largest)),
+        fill: hex(cellColour(ramps, cellValue(matrix, query, key), view.state.scale, largest)),
       }));
     }
   }

@@ -20,39 +20,49 @@ function sortedHeads(view) {
   return heads.sort((one, two) => sign * ((value(one) ?? sign * Infinity) - (value(two) ?? sign * Infinity)));
 }
 
+// The buttons stay while the order of the heads does; a change of step only paints them again.
 async function drawThumbs(box, view, app) {
   const { log, state } = view;
   const heads = sortedHeads(view);
   const matrices = await Promise.all(heads.map((place) => loadMatrix(log, { ...state, ...place })));
   if (!app.isCurrent(view)) return;
-  keepingFocus(box, () => {
-    const buttons = heads.map((place, i) => thumb(view, place, matrices[i], app));
-    const lines = state.sorted
-      ? [element('div', { class: 'thumb-line flow' }, ...buttons)]
-      : Array.from({ length: log.layers[state.kind] }, (_, layer) => element('div', { class: 'thumb-line' },
-        element('span', { class: 'line-name', 'aria-hidden': 'true' }, `L${layer + 1}`),
-        ...buttons.slice(layer * log.heads, (layer + 1) * log.heads)));
-    box.replaceChildren(...lines);
+  const order = `${state.kind} ${state.sorted} ${heads.map(({ layer, head }) => `${layer}.${head}`).join(' ')}`;
+  if (box.dataset.order !== order) {
+    keepingFocus(box, () => box.replaceChildren(...thumbLines(view, heads, app)));
+    box.dataset.order = order;
     box.style.setProperty('--heads', log.heads);
-  });
+  }
+  [...box.querySelectorAll('.thumb')].forEach((button, i) => updateThumb(button, view, heads[i], matrices[i]));
 }
 
-function thumb(view, { layer, head }, matrix, app) {
-  const { log, state } = view;
+function thumbLines({ log, state }, heads, app) {
+  const buttons = heads.map((place) => thumb(state, place, app));
+  if (state.sorted) return [element('div', { class: 'thumb-line flow' }, ...buttons)];
+  return Array.from({ length: log.layers[state.kind] }, (_, layer) => element('div', { class: 'thumb-line' },
+    element('span', { class: 'line-name', 'aria-hidden': 'true' }, `L${layer + 1}`),
+    ...buttons.slice(layer * log.heads, (layer + 1) * log.heads)));
+}
+
+function thumb(state, { layer, head }, app) {
+  return element('button', {
+    type: 'button', class: 'thumb', 'data-value': `${layer}.${head}`,
+    onclick: () => app.change({ layer, head }), onkeydown: (event) => moveHead(event, app, { layer, head }),
+  }, element('canvas', { class: 'small', 'aria-hidden': 'true' }), element('span', { class: 'thumb-name' },
+    element('span', {}, state.sorted ? `${layer + 1}.${head + 1}` : `H${head + 1}`), element('b')));
+}
+
+function updateThumb(button, { log, state }, { layer, head }, matrix) {
   const chosen = layer === state.layer && head === state.head;
   const value = measureAt(log, state.kind, state.measure, state.stepIndex, layer, head);
-  const canvas = element('canvas', { class: 'small', 'aria-hidden': 'true' });
-  paintSmall(canvas, matrix, state.scale);
-  const said = state.measure ? `, ${MEASURES[state.measure][0]} ${figure(value)}` : '';
-  return element('button', {
-    type: 'button', class: 'thumb', 'data-value': `${layer}.${head}`, 'aria-pressed': String(chosen),
-    tabindex: chosen ? 0 : -1, 'aria-label': headName(layer, head) + said,
-    onclick: () => app.change({ layer, head }), onkeydown: (event) => moveHead(event, view, { layer, head }, app),
-  }, canvas, element('span', { class: 'thumb-name' },
-    element('span', {}, state.sorted ? `${layer + 1}.${head + 1}` : `H${head + 1}`), element('b', {}, state.measure ? figure(value) : '')));
+  paintSmall(button.querySelector('canvas'), matrix, state.scale);
+  button.querySelector('b').textContent = state.measure ? figure(value) : '';
+  button.setAttribute('aria-pressed', String(chosen));
+  button.tabIndex = chosen ? 0 : -1;
+  button.setAttribute('aria-label', headName(layer, head) + (state.measure ? `, ${MEASURES[state.measure][0]} ${figure(value)}` : ''));
 }
 
-function moveHead(event, view, { layer, head }, app) {
+function moveHead(event, app, { layer, head }) {
+  const view = { log: app.log, state: app.state() };
   const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
   const move = moves[event.key];
   if (!move) return;
@@ -106,7 +116,8 @@ function createLedger(table, app) {
   function meter(view, name, number) {
     const all = view.log.measures[view.state.kind][name][view.state.stepIndex].flat().filter((one) => one !== null);
     const bar = element('i', { class: 'meter', 'aria-hidden': 'true' });
-    bar.style.setProperty('--share', number === null ? 0 : Math.abs(number) / Math.max(1e-9, 1, ...all.map(Math.abs)));
+    bar.hidden = number === null || Math.abs(number) < 0.01;
+    bar.style.setProperty('--share', number === null ? 0 : Math.abs(number) / Math.max(1, ...all.map(Math.abs)));
     return bar;
   }
 

@@ -1,7 +1,8 @@
 // The large map: cells on a canvas, everything else (labels, true links, cursor) in SVG above it.
 
 const LABEL_SIZE = 13;
-const labelFont = (size) => `${size}px ${cssValue('--sans')}`;
+const LABEL_FAMILY = cssValue('--sans');
+const labelFont = (size) => `${size}px ${LABEL_FAMILY}`;
 
 // Sizes in CSS pixels of a map that fits a width, if it can do so with readable rows.
 function plateGeometry(view, width, height) {
@@ -34,18 +35,20 @@ function plateGeometry(view, width, height) {
   };
 }
 
+const smallCopy = document.createElement('canvas');
+
 function paintCells(canvas, view, shape) {
   const ratio = Math.min(window.devicePixelRatio || 1, 2);
-  canvas.width = Math.round(shape.mapWidth * ratio);
-  canvas.height = Math.round(shape.mapHeight * ratio);
+  const [width, height] = [Math.round(shape.mapWidth * ratio), Math.round(shape.mapHeight * ratio)];
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   Object.assign(canvas.style, {
     left: `${shape.left}px`, top: `${shape.top}px`, width: `${shape.mapWidth}px`, height: `${shape.mapHeight}px`,
   });
-  const small = document.createElement('canvas');
-  paintSmall(small, view.shown, view.state.scale);
+  paintSmall(smallCopy, view.shown, view.state.scale);
   const context = canvas.getContext('2d');
+  context.clearRect(0, 0, width, height);
   context.imageSmoothingEnabled = false;
-  context.drawImage(small, 0, 0, canvas.width, canvas.height);
+  context.drawImage(smallCopy, 0, 0, canvas.width, canvas.height);
   if (!shape.gap) return;
   for (let key = 1; key < view.shown.numKeys; key += 1) context.clearRect((key * shape.cell - 1) * ratio, 0, ratio, canvas.height);
   for (let query = 1; query < view.shown.numQueries; query += 1) {
@@ -53,7 +56,7 @@ function paintCells(canvas, view, shape) {
   }
 }
 
-// All of the plate but its cells and its cursor. `exporting` gives colours as attributes, for a file without a style sheet.
+// All of the plate but its cells and its cursor.
 function plateOverlay(view, shape) {
   const parts = [hatching(view.shown, shape), ...axisLabels(view, shape)];
   if (view.judged && view.state.truth && shape.cell >= 5) parts.push(truthMarks(view.judged, shape));
@@ -66,7 +69,8 @@ function hatching(matrix, shape) {
   for (let query = 0; query < matrix.numQueries; query += 1) {
     const hidden = matrix.numKeys - visibleKeys(matrix, query);
     if (hidden > 0) {
-      path += `M${shape.left + (matrix.numKeys - hidden) * shape.cell} ${shape.top + query * shape.cell}h${hidden * shape.cell}v${shape.cell}h${-hidden * shape.cell}z`;
+      const [x, y] = [shape.left + (matrix.numKeys - hidden) * shape.cell, shape.top + query * shape.cell];
+      path += `M${x} ${y}h${hidden * shape.cell}v${shape.cell}h${-hidden * shape.cell}z`;
     }
   }
   return svg('g', {},
@@ -78,19 +82,35 @@ function hatching(matrix, shape) {
 function axisLabels(view, shape) {
   const { queryLabels, keyLabels } = view;
   const font = labelFont(shape.labelSize);
-  const rows = queryLabels.map((label, query) => (query % shape.every ? null : svg('text', {
+  const rows = queryLabels.map((label, query) => (query % shape.every ? null : rowLabel(label, query, shape, font)));
+  const columns = keyLabels.map((label, key) => (key % shape.every ? null : columnLabel(label, key, shape, font)));
+  return [svg('g', { class: 'labels' }, ...rows), svg('g', { class: 'labels' }, ...columns)];
+}
+
+function rowLabel(label, query, shape, font) {
+  return svg('text', {
     class: labelClass(label), 'data-row': query, x: shape.left - 9, y: shape.top + (query + 0.5) * shape.cell, dy: '0.35em',
     'text-anchor': 'end', 'font-size': shape.labelSize,
-  }, cutText(label.text, font, shape.labelLimits[0]))));
-  const columns = keyLabels.map((label, key) => {
-    if (key % shape.every) return null;
-    const x = shape.left + (key + 0.5) * shape.cell;
-    return svg('text', {
-      class: labelClass(label), 'data-column': key, 'font-size': shape.labelSize, dy: '0.35em',
-      transform: `translate(${x} ${shape.top - 9}) rotate(${shape.steep ? -90 : -45})`,
-    }, cutText(label.text, font, shape.labelLimits[1]));
-  });
-  return [svg('g', { class: 'labels' }, ...rows), svg('g', { class: 'labels' }, ...columns)];
+  }, cutText(label.text, font, shape.labelLimits[0]));
+}
+
+function columnLabel(label, key, shape, font) {
+  const x = shape.left + (key + 0.5) * shape.cell;
+  return svg('text', {
+    class: labelClass(label), 'data-column': key, 'font-size': shape.labelSize, dy: '0.35em',
+    transform: `translate(${x} ${shape.top - 9}) rotate(${shape.steep ? -90 : -45})`,
+  }, cutText(label.text, font, shape.labelLimits[1]));
+}
+
+// Labels of the cell that is looked at, where a large map has no room for the label of every row.
+function cursorLabels(view, shape, query, key) {
+  if (shape.every === 1) return [];
+  const big = { ...shape, labelSize: LABEL_SIZE };
+  const labels = [
+    rowLabel(view.queryLabels[query], query, big, labelFont(LABEL_SIZE)), columnLabel(view.keyLabels[key], key, big, labelFont(LABEL_SIZE)),
+  ];
+  for (const label of labels) label.classList.add('lit', 'over');
+  return labels;
 }
 
 const labelClass = (label) => (label.special ? 'label special' : 'label');
@@ -145,11 +165,10 @@ function createPlate(surface, canvas, app) {
 
   function draw(next) {
     view = next;
-    const box = surface.parentElement;
     const isMap = view.state.drawing === 'map';
     canvas.hidden = !isMap;
     readout.hidden = !isMap;
-    const width = box.clientWidth;
+    const width = app.widths.stage;
     shape = isMap ? plateGeometry(view, width, plateHeight()) : linesGeometry(view, width);
     Object.assign(surface.style, { width: `${shape.width}px`, height: `${shape.height}px` });
     overlay.setAttribute('width', shape.width);
@@ -159,6 +178,17 @@ function createPlate(surface, canvas, app) {
     ground.replaceChildren(...(isMap ? plateOverlay(view, shape) : linesDrawing(view, shape)).filter(Boolean));
     surface.setAttribute('aria-label', `${KIND_TITLES[view.state.kind]}, ${headName(view.state.layer, view.state.head)}, step ${view.step.step}`);
     point(null);
+    if (surface === document.activeElement) reveal();
+  }
+
+  // Keeps the chosen cell in sight when the keyboard moves it across a map that is wider than its place.
+  function reveal() {
+    const { query, keyEnd } = view.state;
+    if (query === null || shape.width <= app.widths.stage) return;
+    const stage = surface.parentElement;
+    const x = shape.lines ? shape.above[keyEnd].middle : shape.left + (keyEnd + 0.5) * shape.cell;
+    const hidden = x < stage.scrollLeft + 40 || x > stage.scrollLeft + app.widths.stage - 40;
+    if (hidden) stage.scrollLeft = x - app.widths.stage / 2;
   }
 
   // Shows the cell under the pointer, or else the chosen one.
@@ -177,7 +207,7 @@ function createPlate(surface, canvas, app) {
       cursor.replaceChildren(...lineCursor(view, shape, row, from, to));
       return;
     }
-    cursor.replaceChildren(...cursorMarks(view, shape, row, from, to));
+    cursor.replaceChildren(...cursorMarks(view, shape, row, from, to), ...cursorLabels(view, shape, row, to));
     let sum = 0;
     for (let k = low; k <= high; k += 1) sum += cellValue(view.shown, row, k);
     const visible = isVisible(view.shown, row, low);

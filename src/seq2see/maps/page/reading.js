@@ -13,6 +13,7 @@ function rowBars(view) {
   const { query, key, keyEnd } = view.state;
   if (query === null) return [];
   const matrix = view.shown;
+  const target = query - (view.state.rows === 'reads' ? 1 : 0);
   const [low, high] = key <= keyEnd ? [key, keyEnd] : [keyEnd, key];
   let keys = Array.from({ length: visibleKeys(matrix, query) }, (_, k) => k);
   const hidden = keys.length - MOST_BARS;
@@ -22,12 +23,13 @@ function rowBars(view) {
   }
   const rows = keys.map((k) => {
     const value = cellValue(matrix, query, k);
+    const { text, special } = view.keyLabels[k];
     const bar = element('i', { class: 'bar' });
     bar.style.width = `${(100 * Math.min(1, Math.abs(value))).toFixed(1)}%`;
-    bar.style.background = rgb(ramp(matrix.signed ? (value < 0 ? 'less' : 'more') : 'weight')[Math.round(110 + 110 * Math.min(1, Math.abs(value)))]);
-    const isTrue = view.links && view.links.some(([source, target]) => source === k && target === query - (view.state.rows === 'reads' ? 1 : 0));
+    bar.style.background = rgb(rampsOf(matrix)[value < 0 ? 0 : 1][Math.round(110 + 110 * Math.min(1, Math.abs(value)))]);
+    const isTrue = view.links && view.links.some(([source, to]) => source === k && to === target);
     return element('tr', { class: k >= low && k <= high ? 'chosen-row' : null },
-      element('th', { scope: 'row', class: view.keyLabels[k].special ? 'special' : null, dir: 'auto', title: view.keyLabels[k].text }, view.keyLabels[k].text),
+      element('th', { scope: 'row', class: special ? 'special' : null, dir: 'auto', title: text }, text),
       element('td', {}, bar, isTrue ? element('i', { class: 'true-dot', title: 'true link' }) : null),
       element('td', { class: 'number' }, matrix.signed ? signedFigure(value) : figure(value)));
   });

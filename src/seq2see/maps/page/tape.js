@@ -18,7 +18,7 @@ async function drawTape(view, app) {
   const { log, state } = view;
   const strip = byId('strip');
   if (log.steps.length < 2) return;
-  const columns = tapeColumns(log, strip.clientWidth - parseFloat(getComputedStyle(strip).paddingLeft));
+  const columns = tapeColumns(log, app.widths.strip);
   strip.style.setProperty('--tape', `${columns.width}px`);
   strip.style.setProperty('--first', `${columns.middle(0)}px`);
   drawCurves(view, columns, app);
@@ -31,12 +31,14 @@ async function drawFilm(view, columns, app) {
   const { log, state } = view;
   const film = byId('film');
   const mark = [state.kind, state.example, state.layer, state.head, state.scale, themeNow(), columns.width, columns.every].join(' ');
-  const size = Math.min(columns.column * columns.every - 8, 64);
+  const size = columns.every > 1 ? FRAME - 4 : Math.min(columns.column - 8, 64);
   if (film.dataset.mark !== mark) {
     const frames = await Promise.all(columns.frames.map(async (i) => {
       const canvas = element('canvas', { class: 'small' });
       paintSmall(canvas, await loadMatrix(log, { ...state, stepIndex: i }), state.scale);
-      const frame = element('button', { type: 'button', tabindex: -1, 'data-step': i, title: `step ${log.steps[i].step}`, onclick: () => app.change({ stepIndex: i }) }, canvas);
+      const frame = element('button', {
+        type: 'button', tabindex: -1, 'data-step': i, title: `step ${log.steps[i].step}`, onclick: () => app.change({ stepIndex: i }),
+      }, canvas);
       frame.style.left = `${columns.middle(i) - size / 2}px`;
       frame.style.width = `${size}px`;
       return frame;
@@ -46,7 +48,8 @@ async function drawFilm(view, columns, app) {
     film.dataset.mark = mark;
     film.style.height = `${size + 4}px`;
   }
-  const near = columns.frames.reduce((best, i) => (Math.abs(i - state.stepIndex) < Math.abs(best - state.stepIndex) ? i : best), columns.frames[0]);
+  const away = (i) => Math.abs(i - state.stepIndex);
+  const near = columns.frames.reduce((best, i) => (away(i) < away(best) ? i : best), columns.frames[0]);
   for (const frame of film.children) frame.classList.toggle('now', Number(frame.dataset.step) === near);
 }
 
@@ -55,9 +58,10 @@ function curveSeries(view) {
   const { log, state } = view;
   const names = [...new Set(log.steps.flatMap((step) => Object.keys(step.scores)))];
   const score = (name) => log.steps.map((step) => step.scores[name] ?? null);
-  const losses = names.filter((name) => /loss$/.test(name)).map((name, i) => ({ label: scoreName(name), values: score(name), style: `loss loss-${i}` }));
-  const shares = names.filter((name) => /exact_match|token_accuracy/.test(name)).slice(0, 1)
-    .map((name) => ({ label: scoreName(name), values: score(name), style: 'share' }));
+  const one = (name, style) => ({ label: scoreName(name), values: score(name), style });
+  const losses = names.filter((name) => /loss$/.test(name)).map((name) => one(name, /^train/.test(name) ? 'loss train' : 'loss'));
+  const accuracy = names.filter((name) => /(exact_match|token_accuracy)$/.test(name)).sort()[0]; // exact match if there is one
+  const shares = accuracy ? [one(accuracy, 'share')] : [];
   if (state.measure) {
     shares.push({
       label: MEASURES[state.measure][0],
@@ -73,7 +77,10 @@ function drawCurves(view, columns, app) {
   const [losses, shares] = curveSeries(view);
   const largest = (series) => Math.max(0, ...series.flatMap((one) => one.values.filter((value) => value !== null)));
   const lanes = [[losses, largest(losses) || 1], [shares, Math.max(1, largest(shares))]];
-  const picture = svg('svg', { width: columns.width, height: CURVE_HEIGHT, viewBox: `0 0 ${columns.width} ${CURVE_HEIGHT}`, role: 'img', 'aria-label': curveWords(view, losses, shares) });
+  const picture = svg('svg', {
+    width: columns.width, height: CURVE_HEIGHT, viewBox: `0 0 ${columns.width} ${CURVE_HEIGHT}`, role: 'img',
+    'aria-label': curveWords(view, [...losses, ...shares]),
+  });
   const now = columns.middle(state.stepIndex);
   picture.append(svg('rect', { class: 'now-column', x: now - columns.column / 2, y: 0, width: columns.column, height: CURVE_HEIGHT }));
   for (const share of [0, 0.5, 1]) {
@@ -82,9 +89,10 @@ function drawCurves(view, columns, app) {
   }
   for (const [series, top] of lanes) {
     for (const one of series) {
-      const points = one.values.map((value, i) => (value === null ? null : [columns.middle(i), curveY(value, top)])).filter(Boolean);
+      const place = (value, i) => (value === null ? null : `${columns.middle(i).toFixed(1)},${curveY(value, top).toFixed(1)}`);
+      const points = one.values.map(place).filter(Boolean);
       if (!points.length) continue;
-      picture.append(svg('polyline', { class: `curve ${one.style}`, points: points.map((point) => point.map((part) => part.toFixed(1)).join(',')).join(' '), fill: 'none' }));
+      picture.append(svg('polyline', { class: `curve ${one.style}`, points: points.join(' '), fill: 'none' }));
       if (one.values[state.stepIndex] !== null) {
         picture.append(svg('circle', { class: `dot ${one.style}`, cx: now, cy: curveY(one.values[state.stepIndex], top), r: 3.2 }));
       }
@@ -94,18 +102,32 @@ function drawCurves(view, columns, app) {
     const x = event.clientX - picture.getBoundingClientRect().left;
     app.change({ stepIndex: clamp(Math.floor((x - columns.middle(0)) / columns.column + 0.5), 0, log.steps.length - 1) });
   });
-  const tops = [losses.length ? `loss ${figure(lanes[0][1], 1)}` : null, shares.length ? figure(lanes[1][1], lanes[1][1] > 1 ? 1 : 0) : null].filter(Boolean);
-  byId('curves').replaceChildren(picture, element('div', { class: 'axis', 'aria-hidden': 'true' }, ...tops.map((top) => element('span', {}, top)), element('span', {}, '0')));
-  byId('tape-scores').replaceChildren(...[...losses, ...shares].map((one) => element('span', { class: 'score' },
-    svg('svg', { class: 'key', width: 22, height: 8, 'aria-hidden': 'true' }, svg('line', { class: `curve ${one.style}`, x1: 1, x2: 21, y1: 4, y2: 4 })),
-    `${one.label} `, element('b', {}, figure(one.values[state.stepIndex], one.style.startsWith('loss') ? 3 : 2)))));
+  byId('curves').replaceChildren(picture, curveAxis(lanes));
+  byId('tape-scores').replaceChildren(...[...losses, ...shares].map((one) => curveKey(one, state.stepIndex)));
+}
+
+// What the top and the bottom of the lanes stand for.
+function curveAxis([[losses, highestLoss], [shares, highestShare]]) {
+  const tops = [
+    losses.length ? `loss ${figure(highestLoss, 1)}` : null,
+    shares.length ? figure(highestShare, highestShare > 1 ? 1 : 0) : null,
+  ];
+  const labels = [...tops.filter(Boolean), '0'].map((text) => element('span', {}, text));
+  return element('div', { class: 'axis', 'aria-hidden': 'true' }, ...labels);
+}
+
+function curveKey({ label, style, values }, stepIndex) {
+  const line = svg('line', { class: `curve ${style}`, x1: 1, x2: 21, y1: 4, y2: 4 });
+  return element('span', { class: 'score' }, svg('svg', { class: 'key', width: 22, height: 8, 'aria-hidden': 'true' }, line),
+    `${label} `, element('b', {}, figure(values[stepIndex], style.startsWith('loss') ? 3 : 2)));
 }
 
 const curveY = (value, top) => CURVE_HEIGHT - 8 - (Math.max(0, value) / top) * (CURVE_HEIGHT - 16);
 
-function curveWords(view, losses, shares) {
-  const words = [...losses, ...shares].map((one) => `${one.label} ${figure(one.values[0])} to ${figure(one.values[one.values.length - 1])}`);
-  return `From step ${view.log.steps[0].step} to ${view.log.steps[view.log.steps.length - 1].step}: ${words.join(', ')}`;
+function curveWords({ log: { steps } }, series) {
+  const last = steps.length - 1;
+  const words = series.map(({ label, values }) => `${label} ${figure(values[0])} to ${figure(values[last])}`);
+  return `From step ${steps[0].step} to ${steps[last].step}: ${words.join(', ')}`;
 }
 
 function drawTicks(view, columns) {

@@ -108,6 +108,24 @@ function truth(view, query, from, to) {
   return ` The true link is ${sources.map((source) => quoted(view.keyLabels[source].text)).join(' and ')}.`;
 }
 
+function modelWords({ model, steps, numStored }) {
+  const depth = `${model.num_encoder_layers} + ${model.num_decoder_layers} layers`;
+  const shown = steps.length < numStored ? [`${steps.length} of ${numStored} stored steps`] : [];
+  return [`width ${model.d_model}`, depth, `${model.num_heads} heads`, ...shown].join(' \u00b7 ');
+}
+
+// What the table is of, and what an alignment error must beat.
+function ledgerNote(log, { kind, stepIndex }) {
+  const pairs = log.examples.length === 1 ? 'the one pair' : `the ${log.examples.length} pairs`;
+  const note = `${KIND_TITLES[kind]} at step ${thousands(log.steps[stepIndex].step)}, over all rows of ${pairs}.`;
+  const { chance, diagonal } = log.baselines;
+  const rates = log.measures.cross.alignment_error_rate;
+  if (kind !== 'cross' || !rates || chance === undefined || chance === null) return note;
+  const first = Math.min(...rates[0].flat().filter((rate) => rate !== null));
+  const untrained = log.steps[0].step === 0 && log.steps.length > 1 ? `, the best head before training ${figure(first)}` : '';
+  return `${note} For comparison, alignment error of links by chance ${figure(chance)}, of a diagonal map ${figure(diagonal)}${untrained}.`;
+}
+
 const SCORE_NAMES = {
   'train/loss': 'train loss', 'val/loss': 'val loss', 'val/exact_match': 'exact match', 'val/token_accuracy': 'token accuracy',
 };

@@ -5,21 +5,14 @@ sentences.py choose what to say. German follows from the English sentence alone:
 """
 
 import random
-from typing import Protocol
 
+from seq2see.options import TranslationOptions
 from seq2see.tasks.pairs import Pair
 from seq2see.tasks.translation.sentences import Speaker
 
 __all__ = ["MAX_PAIRS", "Translation"]
 
 MAX_PAIRS = 1_000_000  # of all splits together; the grammar makes many times as many (tests/tasks/test_translation.py)
-
-
-class _Options(Protocol):
-    seed: int
-    train_size: int
-    valid_size: int
-    test_size: int
 
 
 class Translation:
@@ -29,28 +22,25 @@ class Translation:
     own or of an earlier split. So a larger train split begins with the smaller one, and leaves valid and test alone.
     """
 
-    def __init__(self, options: _Options) -> None:
+    def __init__(self, options: TranslationOptions) -> None:
         """Take the sizes and the seed.
 
         Args:
-            options: `TranslationOptions`.
+            options: seed and sizes.
 
         Raises:
-            ValueError: a size is negative, or the sizes add up to more than MAX_PAIRS.
+            ValueError: the sizes add up to more than MAX_PAIRS.
         """
         self.notes: list[str] = []
         self._seed = options.seed
         self._sizes = {"test": options.test_size, "valid": options.valid_size, "train": options.train_size}
         self._pairs: dict[str, list[Pair]] = {}
-        for split, size in self._sizes.items():
-            if size < 0:
-                raise ValueError(f"task.{split}_size ({size}) must be at least 0")
         asked = sum(self._sizes.values())
         if asked > MAX_PAIRS:
             split = max(self._sizes, key=self._sizes.__getitem__)
             raise ValueError(
-                f"task.{split}_size ({self._sizes[split]}) is too large: task=translation makes at most "
-                f"{MAX_PAIRS} pairs in train, valid and test together, and {asked} are asked for"
+                f"task.{split}_size ({self._sizes[split]}) is too large: task=translation makes at most {MAX_PAIRS} "
+                f"pairs for train, valid and test together, and {asked} are asked for"
             )
 
     def pairs(self, split: str) -> list[Pair]:

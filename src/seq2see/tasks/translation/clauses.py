@@ -103,7 +103,7 @@ def _helper(mood: Mood, person: Person, *, needed: bool) -> list[English]:
 def _present(
     verb: Verb, person: Person, helper: list[English], negation: tuple[English, ...], *, liked: bool
 ) -> VerbGroup:
-    """"Opens", "likes to open": German has an adverb for "likes", and its prefix waits at the end."""
+    """The present, also with "likes to", for which German has an adverb; a prefix waits at the end."""
     bare = bool(helper) or person != "he"
     liking = [English("like" if bare else "likes"), English("to")] if liked else []
     words = [English(verb.english[0 if bare or liked else 1])]
@@ -116,7 +116,7 @@ def _present(
 
 
 def _past(verb: Verb, person: Person, helper: list[English], negation: tuple[English, ...]) -> VerbGroup:
-    """"Opened": the German perfect, or the past form of the few verbs that keep it."""
+    """The past: in German the perfect, or the past form of the few verbs that keep it."""
     words = [English(verb.english[0 if helper else 2])]
     if verb.particle:
         words.append(English(verb.particle))
@@ -128,7 +128,7 @@ def _past(verb: Verb, person: Person, helper: list[English], negation: tuple[Eng
 
 
 def _modal(verb: Verb, mood: Mood, person: Person, helper: list[English], negation: tuple[English, ...]) -> VerbGroup:
-    """"Can open", "wants to open": the plain German verb waits at the end."""
+    """A modal verb, or "wants to": the plain German verb waits at the end."""
     words = [English(verb.english[0])]
     if verb.particle:
         words.append(English(verb.particle))
@@ -146,7 +146,7 @@ class Clause:
     """What is said, before any order.
 
     Attributes:
-        subject: who does it; None where a question word asks for it.
+        subject: who does it.
         by_pronoun: whether the subject is a pronoun.
         verb: the verb in its tense.
         objects: the objects in English order.
@@ -204,7 +204,7 @@ class Clause:
         return [*words, *self.verb.last, finite]
 
     def _subject_and_middle(self) -> list[German]:
-        """Between a verb that comes first and what ends the clause; "sich" only waits for a pronoun."""
+        """What stands between a verb that comes first and the end; "sich" only lets a pronoun pass."""
         subject = self.subject.german
         if self.verb.reflexive:
             sich = [reflexive(self.subject, self.verb.rest)]

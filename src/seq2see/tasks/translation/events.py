@@ -1,29 +1,30 @@
 """Clauses with a meaning: somebody does something, something is so, it rains."""
 
-import dataclasses
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from seq2see.tasks.translation.clauses import Clause, Mood, be, verb_group
 from seq2see.tasks.translation.parts import Object, Parts, Subject
 from seq2see.tasks.translation.phrases import English, Phrase, prepositional, single
-from seq2see.tasks.translation.words import PERSONS, Verb
+from seq2see.tasks.translation.words import DETERMINERS, FAMILY, PERSONS, POSSESSIVES, Verb
 
 Tense = Literal["present", "past"]
 
 MODALS: tuple[Mood, ...] = ("can", "must", "should", "will", "could", "want", "wanted")
-MOODS: Sequence[Mood] = (*["present"] * 10, *["past"] * 6, *MODALS, "like", "like")
-ASKED: Sequence[Mood] = (*["present"] * 18, *["past"] * 5, "can", "should", "will", "want", "like")
+PRESENT: tuple[Mood, ...] = ("present",)
+PAST: tuple[Mood, ...] = ("past",)
+MOODS: tuple[Mood, ...] = (*PRESENT * 10, *PAST * 6, *MODALS, "like", "like")
+ASKED: tuple[Mood, ...] = (*PRESENT * 18, *PAST * 5, "can", "should", "will", "want", "like")  # in questions
 VOLUNTARY = ("must", "should", "could", "want", "wanted", "like")  # not said of what only happens
-RELATED = ["friends", "family", "names"]  # whom one is with, or does something for
-THINGS = ["animals", "clothes", "vehicles", "texts", "things", "doors", "devices", "home", "town"]
-NAMED = ["friends", "animals", "clothes", "clothes", "vehicles", "texts", "things", "meals", "drinks", "cakes", "snacks"]
+RELATED = ["friends", *FAMILY, "names"]  # whom one is with, or does something for
+THINGS = ["animals", "clothes", "vehicles", "books", "letters", "things", "doors", "devices", "home", "town"]
+NAMED = ["friends", "animals", "clothes", "clothes", "vehicles", "letters", "things"]
+NAMED += ["meals", "drinks", "drinks", "cakes", "snacks"]
 FEELINGS = ["tired", "hungry", "happy"]
 UNGRADED = ["red", "black", "white", "new"]  # adjectives that "very" does not suit
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """What a sentence asks of a clause.
 
     Attributes:
@@ -59,6 +60,7 @@ class Events:
         verbs = parts.words.verbs
         self.actions = [verb for verb in verbs if not verb.clauses and verb.who != ["weather"]]
         self.lasting = [verb for verb in self.actions if "lasting" in verb.traits]
+        self.deeds = [verb for verb in self.actions if "state" not in verb.traits]
         self.daily = [verb for verb in self.actions if "lasting" in verb.traits or verb.to]
         self.plans = [verb for verb in self.actions if "plan" in verb.traits]
         self.sudden = [verb for verb in self.actions if verb.prefix]
@@ -72,16 +74,18 @@ class Events:
         verb = verb_group(self.parts.pick(self.weather), tense, "he", negated=False, asking=False)
         return Clause(it.phrase, it.by_pronoun, verb)
 
-    def identification(self) -> Clause:
+    def identification(self, *, plain: bool = False) -> Clause:
         """This is my new coat."""
         parts = self.parts
         noun = parts.noun(parts.pick(NAMED), plural_share=0.25)
         plural = noun.gender == "plural"
-        verb = be("present", "they" if plural else "he", negated=self.random() < 0.12)
-        owned = "own" in noun.determiners.definite and self.random() < 0.35
+        verb = be("present", "they" if plural else "he", negated=not plain and self.random() < 0.12)
         clause = Clause(single("these" if plural else "this", "das"), True, verb)
-        determiner = parts.determiner(noun, "definite" if owned else "indefinite")
-        thing = parts.denied(noun, determiner, parts.adjective(noun, 0.8), "nominative", verb.negation)
+        if "own" in noun.determiners.definite and self.random() < 0.35:
+            determiner = DETERMINERS[parts.pick(list(POSSESSIVES.values()))]
+        else:
+            determiner = DETERMINERS["bare" if plural else parts.pick(noun.determiners.indefinite)]
+        thing = parts.denied(noun, determiner, parts.adjective(noun, 0.9), "nominative", verb.negation)
         if thing.definite:
             clause.complement = thing.phrase
         else:
@@ -89,16 +93,17 @@ class Events:
             clause.objects = [thing.phrase]
         return clause
 
-    def description(self, tense: Tense | None = None, *, not_i: bool = False) -> Clause:
+    def description(self, tense: Tense | None = None, *, asking: bool = False) -> Clause:
         """Somebody or something is old, or is somewhere."""
         tense = tense or ("past" if self.random() < 0.3 else "present")
         group = self.parts.pick(PERSONS if self.random() < 0.5 else THINGS)
-        subject = self.parts.subject([group], not_i=not_i)
+        subject = self.parts.subject([group], not_i=asking, definite=True, adjective_share=0.0)
         if group in ("home", "town", "doors", "devices") or self.random() < 0.75:
             english = self.parts.pick(subject.noun.adjectives).english if subject.noun else self.parts.pick(FEELINGS)
-            return self.being(subject, tense, english)
-        place = self.parts.at_place(["home", "outings"], subject.pronoun)
-        verb = be(tense, subject.person, negated=self.random() < 0.15)
+            return self.being(subject, tense, english, plain=asking)
+        mobile = group in PERSONS or group == "animals"
+        place = self.parts.at_place(["home", "nature", "sights"] if mobile else ["home"], subject.owner)
+        verb = be(tense, subject.person, negated=not asking and self.random() < 0.15)
         return Clause(subject.phrase, subject.by_pronoun, verb, complement=place)
 
     def being(self, subject: Subject, tense: Tense, english: str, *, plain: bool = False) -> Clause:
@@ -113,7 +118,7 @@ class Events:
 
     def action(self, request: Request) -> Clause:
         """Somebody does something."""
-        verb = request.verb or self.verb_for(request.subject, self.actions, request.wanted)
+        verb = request.verb or self.verb_for(request.subject, self.actions, wanted=request.wanted)
         mood = self._mood(verb, request)
         subject = request.subject
         opens = request.asking and not request.wanted
@@ -121,11 +126,12 @@ class Events:
             mood = "present"  # spares a rare word: "Hatte sie ...?"
         if subject is None:
             does = opens and mood in ("present", "want", "like")
-            subject = self.parts.subject(verb.who, one_other=does, not_i=request.asking)
-        if mood == "past" and verb.english[0] == verb.english[2] and subject.person != "he" and not request.asking:
-            mood = "present"  # "they read" could be both: let it be the present
-        if mood == "present" and request.inner and verb.prefix and subject.person == "I":
-            mood = "past"  # spares rare words: "weil ich anrufe"
+            subject = self.parts.subject(
+                verb.who,
+                one_other=does or mood == "past" and looks_present(verb) and not request.asking,
+                not_i=request.asking or request.inner and bool(verb.prefix),
+                definite=request.asking,
+            )
         negatable = not request.plain and mood != "must" and request.wanted in ("", "why")
         negated = negatable and self.random() < 0.14
         group = verb_group(verb, mood, subject.person, negated=negated, asking=request.asking)
@@ -137,11 +143,31 @@ class Events:
         self._add_place(clause, verb, mood, subject, request)
         return clause
 
-    def verb_for(self, subject: Subject | None, verbs: Sequence[Verb], wanted: str = "") -> Verb:
-        """One of the verbs that the subject can do, and of which the question word can ask."""
+    def verb_for(
+        self,
+        subject: Subject | None,
+        verbs: Sequence[Verb],
+        *,
+        wanted: str = "",
+        inner: bool = False,
+        past: bool = False,
+    ) -> Verb:
+        """One of the verbs that suits.
+
+        Args:
+            subject: who can do it; None for anybody.
+            verbs: the verbs.
+            wanted: the question word that can ask for a part of it.
+            inner: whether it is for a subordinate clause, where "weil ich anrufe" is spared as too rare.
+            past: whether it must tell its past from its present.
+        """
         while True:
             verb = self.parts.pick(verbs)
             if subject and subject.group not in verb.who:
+                continue
+            if subject and inner and verb.prefix and subject.person == "I":
+                continue
+            if subject and past and looks_present(verb) and subject.person != "he":
                 continue
             if wanted == "where" and not verb.where or wanted == "what" and not asks_what(verb):
                 continue
@@ -161,19 +187,20 @@ class Events:
 
     def _add_time(self, clause: Clause, verb: Verb, mood: Mood, request: Request) -> None:
         chance = self.random()
+        denied, morning = bool(clause.verb.negation), "morning" in verb.traits
         if mood in ("past", "could", "wanted"):
             if chance < 0.4:
                 clause.time = self.parts.fixed("past")
         elif mood not in ("present", "like"):
-            if chance < 0.4:
+            if chance < 0.4 and not morning:
                 clause.time = self.parts.fixed("future")
         elif "once" in verb.traits:
             return
-        elif chance < 0.14 and mood == "present" and not clause.verb.negation:
+        elif chance < 0.14 and mood == "present" and not denied:
             clause.often = self.parts.fixed("often")
-        elif chance < 0.4 and not clause.verb.negation and not request.asking and mood == "present":
-            clause.time = self.parts.fixed("daily")
-        elif 0.4 < chance < 0.55 and (verb.to or "lasting" in verb.traits):
+        elif chance < 0.4 and mood == "present" and not denied and not request.asking:
+            clause.time = self.parts.fixed("morning" if morning else "daily")
+        elif 0.4 < chance < 0.55 and not morning and (verb.to or "lasting" in verb.traits):
             clause.time = self.parts.fixed("season")
 
     def _add_object(self, clause: Clause, verb: Verb, mood: Mood, subject: Subject, request: Request) -> None:
@@ -183,18 +210,20 @@ class Events:
             clause.complement = prepositional(verb.preposition, somebody)
             return
         if "pronouns" in verb.traits and (negation or self.random() < 0.35):
-            groups = [group for group in verb.what if group in PERSONS] or ["family"]
+            groups = [group for group in verb.what if group in PERSONS] or FAMILY
             thing = Object(self.parts.somebody(groups, verb.case, subject, pronoun_share=0.4), definite=True)
         else:
+            usual = mood == "present" and bool(clause.time or clause.often) and "pronouns" not in verb.traits
+            positive = mood in ("present", "past") and not (negation or request.asking or request.brief or usual)
             thing = self.parts.thing(
                 verb.what,
                 verb.case,
                 subject,
                 negation=negation,
-                none=not (negation or request.asking) and mood in ("present", "past"),
+                none=positive and "lack" in verb.traits,
                 bare=mood == "like",
-                definiteness="indefinite" if clause.time and mood == "present" else "either",
-                adjective_share=0.2 if request.brief else 0.35,
+                definiteness="indefinite" if usual else "either",
+                adjective_share=0.25 if request.brief else 0.4,
             )
         (clause.known if thing.definite else clause.new).append(thing.phrase)
         clause.objects.append(thing.phrase)
@@ -217,7 +246,8 @@ class Events:
         """Where, where to, with whom, for whom."""
         chance = self.random() * (2.0 if request.brief else 1.0)
         if verb.to:
-            clause.complement = self.parts.to_place(verb.to, subject.pronoun)
+            groups = [group for group in verb.to if mood != "like" or group not in ("home", "stops")]
+            clause.complement = self.parts.to_place(groups, subject.owner)
             if "abroad" in verb.to and chance < 0.5:
                 clause.company = self.parts.fixed("transport")
                 return
@@ -229,12 +259,17 @@ class Events:
             clause.complement = prepositional(("for", "für"), somebody)
         elif verb.where and request.wanted != "where" and (chance < 0.55 or must_have_place(verb)):
             if not (mood == "like" and clause.new):
-                clause.place = self.parts.at_place(verb.where, subject.pronoun)
+                clause.place = self.parts.at_place(verb.where, subject.owner)
 
 
 def asks_what(verb: Verb) -> bool:
     """Whether its object is a thing that "what" can ask for."""
-    return bool(verb.what) and verb.case == "accusative" and not verb.preposition and "pronouns" not in verb.traits
+    return bool(verb.what) and "recipient" not in verb.traits and not any(group in PERSONS for group in verb.what)
+
+
+def looks_present(verb: Verb) -> bool:
+    """Whether "they read" could be present or past: it is always meant as the present."""
+    return verb.english[0] == verb.english[2]
 
 
 def must_have_place(verb: Verb) -> bool:

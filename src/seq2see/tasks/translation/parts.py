@@ -57,6 +57,11 @@ class Subject(NamedTuple):
         """The group of nouns that it counts as."""
         return self.noun.group if self.noun else "names"
 
+    @property
+    def owner(self) -> str | None:
+        """The pronoun for whose things it has; None for animals and for whom no pronoun stands for."""
+        return None if self.group == "animals" else self.pronoun
+
     def again(self) -> "Subject | None":
         """The pronoun for it in a later clause, if one does in both languages."""
         return by_pronoun(self.pronoun, self.noun) if self.pronoun else None
@@ -87,13 +92,23 @@ class Parts:
         """One of the choices."""
         return choices[int(self.random() * len(choices))]
 
-    def subject(self, groups: Sequence[str], *, one_other: bool = False, not_i: bool = False) -> Subject:
+    def subject(
+        self,
+        groups: Sequence[str],
+        *,
+        one_other: bool = False,
+        not_i: bool = False,
+        definite: bool = False,
+        adjective_share: float = 0.32,
+    ) -> Subject:
         """A subject of one of the groups.
 
         Args:
             groups: the groups of nouns; those of persons allow names and pronouns too.
             one_other: only subjects that go with "does".
             not_i: anybody but the speaker.
+            definite: only somebody whom the listener knows.
+            adjective_share: how often a noun has an adjective.
         """
         if "names" in groups and self.random() < 0.42:
             return by_pronoun(self.pick(("he", "she") if one_other else NOT_I if not_i else PRONOUNS))
@@ -102,9 +117,9 @@ class Parts:
             name = self.pick(self.names)
             return Subject(single(name, name), "he", self.words.names[name])
         noun = self.noun(group, plural_share=0.0 if one_other else 0.3)
-        person = group in PERSONS or group == "animals"
-        determiner = self.determiner(noun, "either" if person and noun.gender != "plural" else "definite")
-        phrase = noun_phrase(noun, determiner, self.adjective(noun, 0.25), "nominative")
+        definite = definite or noun.gender == "plural" or not (group in PERSONS or group == "animals")
+        determiner = self.determiner(noun, "definite" if definite else "either")
+        phrase = noun_phrase(noun, determiner, self.adjective(noun, adjective_share), "nominative")
         return Subject(phrase, "they" if noun.gender == "plural" else "he", noun.pronoun, noun=noun)
 
     def somebody(self, groups: Sequence[str], case: Case, subject: Subject, *, pronoun_share: float) -> Phrase:
@@ -116,7 +131,7 @@ class Parts:
             name = self.pick([name for name in self.names if name != subject.phrase.english[0].text])
             return single(name, name)
         noun = self.other_noun([group for group in groups if group != "names"], subject, plural_share=0.3)
-        determiner = self.determiner(noun, "definite", owner=subject.pronoun)
+        determiner = self.determiner(noun, "definite", owner=subject.owner)
         return noun_phrase(noun, determiner, self.adjective(noun, 0.15), case)
 
     def thing(
@@ -129,7 +144,7 @@ class Parts:
         none: bool = False,
         bare: bool = False,
         definiteness: Definiteness = "either",
-        adjective_share: float = 0.35,
+        adjective_share: float = 0.4,
     ) -> Object:
         """An object.
 
@@ -149,7 +164,7 @@ class Parts:
             return Object(noun_phrase(noun, DETERMINERS["bare"], adjective, case), definite=False)
         if none and noun.determiners.none and self.random() < 0.2:
             return Object(noun_phrase(noun, DETERMINERS["no"], adjective, case), definite=False)
-        determiner = self.determiner(noun, definiteness, owner=subject.pronoun)
+        determiner = self.determiner(noun, definiteness, owner=subject.owner)
         return self.denied(noun, determiner, adjective, case, negation)
 
     @staticmethod
@@ -173,7 +188,7 @@ class Parts:
         """A noun that is not the subject's."""
         while True:
             noun = self.noun(self.pick(groups), plural_share=plural_share)
-            if noun is not subject.noun:
+            if subject.noun is None or noun.lemma != subject.noun.lemma:
                 return noun
 
     def determiner(self, noun: Noun, definiteness: Definiteness = "either", *, owner: str | None = None) -> Determiner:

@@ -12,10 +12,11 @@ from seq2see.tasks.translation.words import Adjective, Case, Determiner, Fixed, 
 class English:
     """One English word at one place of one sentence: two words "the" are two objects, as links must tell them apart."""
 
-    __slots__ = ("text",)
+    __slots__ = ("number", "text")
+
+    number: int  # its place in the sentence, once that is complete
 
     def __init__(self, text: str) -> None:
-        """Wrap the word."""
         self.text = text
 
 
@@ -82,22 +83,23 @@ def noun_phrase(
         case: the case.
         negation: the English "not" that the determiner renders too ("does not see a dog": "sieht keinen Hund").
     """
-    english: list[English] = []
-    german: list[German] = []
     key = noun.gender, case
+    before: list[English] = []
+    german: list[German] = []
     if determiner.english:
-        following = adjective.english if adjective else noun.english[0]
-        indefinite = "an" if following[0] in "aeiou" else "a"
-        english.append(English(indefinite if determiner.english == "a" else determiner.english))
-    if determiner.german[key]:
-        german.append((determiner.german[key], (*negation, *english)))
+        before.append(English(determiner.english))
+    if article := determiner.german[key]:
+        german.append((article, (*negation, *before)))
     if adjective:
         word = English(adjective.english)
-        english.append(word)
+        before.append(word)
         german.append((adjective.stem + determiner.endings[key], (word,)))
     words = [English(text) for text in noun.english]
     german.append((noun.german[case], tuple(words)))
-    return Phrase(english + words, german)
+    english = before + words
+    if determiner.english == "a" and english[1].text[0] in "aeiou":
+        english[0].text = "an"
+    return Phrase(english, german)
 
 
 def prepositional(preposition: tuple[str, str], phrase: Phrase) -> Phrase:

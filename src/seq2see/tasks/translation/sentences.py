@@ -12,7 +12,8 @@ from seq2see.tasks.translation.words import PERSONS, Verb
 
 QUESTION_WORDS = {"why": "warum", "when": "wann", "where": "wo", "what": "was"}
 MAX_WORDS = 16  # of the English sentence, marks included
-PAST: Sequence[Mood] = ("past", "past", "past", "wanted", "could")
+LINKS = [[(i, j) for i in range(64)] for j in range(64)]  # made once: saves a sixth of the time and most of the memory
+TOLD: tuple[Mood, ...] = ("past", "past", "past", "wanted", "could")  # what somebody knew, thought, said
 CONJUNCTIONS = {
     "because": "weil",
     "although": "obwohl",
@@ -72,9 +73,9 @@ class Speaker:
         """A question that opens with the verb."""
         chance = self.random()
         if chance < 0.05:
-            clause = self.events.identification()
+            clause = self.events.identification(plain=True)
         elif chance < 0.18:
-            clause = self.events.description(not_i=True)
+            clause = self.events.description(asking=True)
         else:
             clause = self.events.action(Request(asking=True, moods=ASKED, brief=True, plain=True))
         return finish(clause.english(asking=True), clause.german_from_verb(), "?")
@@ -99,12 +100,15 @@ class Speaker:
         group = verb_group(verb, tense, subject.person, negated=doubt, asking=False)
         main = Clause(subject.phrase, subject.by_pronoun, group)
         chance = self.random()
-        if chance < 0.2 and tense == "present":
+        if verb.english[0] == "hope":
+            moods: tuple[Mood, ...] = ("present", "will", "can") if tense == "present" else ("could",)
+            inner = self.events.action(Request(moods=moods, brief=True, inner=True))
+        elif chance < 0.2 and tense == "present":
             inner = self.events.identification()
         elif chance < 0.4:
             inner = self.events.description(tense)
         else:
-            moods = MOODS if tense == "present" else PAST
+            moods = MOODS if tense == "present" else TOLD
             inner = self.events.action(Request(moods=moods, brief=True, inner=True))
         return joined(main, "whether" if doubt else "that", inner, inner_first=False)
 
@@ -114,14 +118,17 @@ class Speaker:
         conditional = conjunction in ("when", "if")
         tense: Tense = "present" if conditional or self.random() < 0.5 else "past"
         subject = self.parts.subject(PERSONS if self.random() < 0.9 else ["animals"])
-        verb = self.events.verb_for(subject, self.events.actions if conjunction != "before" else self.events.daily)
+        verbs = self.events.daily if conjunction == "before" else self.events.deeds
+        verb = self.events.verb_for(subject, verbs, past=tense == "past")
         moods: Sequence[Mood] = ("present", "present", "can", "should", "will") if conditional else (tense,)
         plain = conjunction != "although"
         main = self.events.action(
             Request(verb=verb, subject=subject, moods=moods, brief=True, plain=plain, timeless=True)
         )
-        if conjunction in ("before", "while"):
-            inner = self._event(conjunction, tense, subject)
+        if conjunction in ("before", "while") or conditional and self.random() < 0.5:
+            inner = self._event(conjunction, tense, subject, verb)
+            while inner.subject.english[0].text == subject.phrase.english[0].text in self.parts.names:
+                inner = self._event(conjunction, tense, subject, verb)  # not "Anna sleeps while Anna works"
         else:
             inner = self._circumstance(conjunction, tense, subject, verb)
         return joined(main, conjunction, inner, inner_first=self.random() < 0.35)
@@ -130,36 +137,39 @@ class Speaker:
         """A clause that can be a reason or a condition: of the same person, or of the weather."""
         chance = self.random()
         again = subject.again()
-        if again is None or chance < 0.2:
+        if again is None or chance < 0.2 or subject.group == "animals" and not verb.reason:
             return self.events.about_weather(tense)
         if conjunction == "although" and chance < 0.5:
             return self.events.being(again, tense, self.parts.pick(FEELINGS), plain=True)
-        if verb.reason and chance < 0.7:
+        if verb.reason and (chance < 0.7 or subject.group == "animals"):
             return self.events.being(again, tense, verb.reason, plain=True)
-        if conjunction in ("when", "if"):
-            other = self._other_verb(verb, again, self.events.sudden if chance < 0.8 else self.events.daily)
-            moods: Sequence[Mood] = ("present",)
-        else:
-            other = self._other_verb(verb, again, self.events.plans)
-            moods = ("wanted",) if tense == "past" else ("want",) if "pleasant" in other.traits else ("want", "must")
+        other = self._other_verb(verb, again, self.events.plans)
+        moods: Sequence[Mood] = ("want",) if "pleasant" in other.traits else ("want", "must")
+        if tense == "past":
+            moods = ("wanted",)
+        return self._inner(other, again, moods)
+
+    def _event(self, conjunction: str, tense: Tense, subject: Subject, verb: Verb) -> Clause:
+        """What happens next, meanwhile, or whenever the main clause is to happen."""
+        if conjunction == "before":
+            again = subject.again()
+            if again is None:
+                return self.events.about_weather(tense)
+            return self._inner(self._other_verb(verb, again, self.events.daily, past=tense == "past"), again, (tense,))
+        verbs = self.events.lasting if conjunction == "while" else self.events.sudden
+        return self._inner(self._other_verb(verb, None, verbs), None, (tense,))
+
+    def _inner(self, verb: Verb, subject: Subject | None, moods: Sequence[Mood]) -> Clause:
         return self.events.action(
-            Request(verb=other, subject=again, moods=moods, brief=True, inner=True, timeless=True, plain=True)
+            Request(verb=verb, subject=subject, moods=moods, brief=True, inner=True, plain=True, timeless=True)
         )
 
-    def _other_verb(self, verb: Verb, subject: Subject, verbs: Sequence[Verb]) -> Verb:
-        """A verb for the same subject that says something new."""
+    def _other_verb(self, verb: Verb, subject: Subject | None, verbs: Sequence[Verb], *, past: bool = False) -> Verb:
+        """A verb, for the subject if there is one, that says something new."""
         while True:
-            other = self.events.verb_for(subject, verbs)
+            other = self.events.verb_for(subject, verbs, inner=True, past=past)
             if other.german != verb.german:
                 return other
-
-    def _event(self, conjunction: str, tense: Tense, subject: Subject) -> Clause:
-        """What happens later, or meanwhile."""
-        again = subject.again() if conjunction == "before" else None
-        verb = self.events.verb_for(again, self.events.daily if conjunction == "before" else self.events.lasting)
-        return self.events.action(
-            Request(verb=verb, subject=again, moods=(tense,), brief=True, inner=True, plain=True, timeless=True)
-        )
 
 
 def joined(main: Clause, conjunction: str, inner: Clause, *, inner_first: bool) -> Pair:
@@ -181,8 +191,9 @@ def finish(english: list[English], german: list[German], mark: str) -> Pair:
     end = English(mark)
     english.append(end)
     german.append((mark, (end,)))
-    numbers = {word: number for number, word in enumerate(english)}
-    links = [(numbers[word], number) for number, (_, words) in enumerate(german) for word in words]
+    for number, word in enumerate(english):
+        word.number = number
+    links = [LINKS[number][word.number] for number, (_, words) in enumerate(german) for word in words]
     return Pair(
         source=_capitalised(" ".join([word.text for word in english])),
         target=_capitalised(" ".join([text for text, _ in german])),

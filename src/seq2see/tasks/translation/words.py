@@ -15,7 +15,8 @@ Forms = dict[tuple[Gender, Case], str]
 
 CASES: tuple[Case, ...] = ("nominative", "accusative", "dative")
 GENDERS: tuple[Gender, ...] = ("masculine", "feminine", "neuter", "plural")
-PERSONS = ["adults", "children", "helpers", "friends", "family", "names"]  # groups that "persons" in the lexicon stands for
+FAMILY = ["parents", "siblings"]  # the lexicon says "family" for both
+PERSONS = ["adults", "children", "helpers", "friends", *FAMILY, "names"]  # and "persons" for all of these
 GENDER_OF_ARTICLE: dict[str, Gender] = {"der": "masculine", "die": "feminine", "das": "neuter"}
 
 
@@ -103,6 +104,7 @@ class Noun(NamedTuple):
         german: its form in each case.
         gender: its gender.
         pronoun: what stands for it in a later clause; None where German and English would not agree on it.
+        lemma: its singular, the same for both numbers.
         group: name of its group in the lexicon, which decides on
         determiners: what suits it, and
         adjectives: what it can be.
@@ -112,6 +114,7 @@ class Noun(NamedTuple):
     german: dict[Case, str]
     gender: Gender
     pronoun: str | None
+    lemma: str
     group: str
     determiners: Determiners
     adjectives: list[Adjective]
@@ -149,6 +152,8 @@ Trait = Literal[
     "lasting",  # takes so long that something else happens meanwhile
     "pleasant",  # can be liked
     "once",  # not done every day
+    "morning",  # done in the morning
+    "lack",  # "no" suits its object: "has no car"
     "plan",  # a reason to do something else
 ]
 
@@ -213,7 +218,8 @@ class _GroupEntry(TypedDict):
 @functools.cache
 def lexicon() -> Lexicon:
     """The dictionary of the task."""
-    entries = tomllib.loads(resources.files("seq2see.tasks.translation").joinpath("lexicon.toml").read_text(encoding="utf-8"))
+    file = resources.files("seq2see.tasks.translation").joinpath("lexicon.toml")
+    entries = tomllib.loads(file.read_text(encoding="utf-8"))
     adjectives = {english: _adjective(english, german) for english, german in entries["adjectives"].items()}
     return Lexicon(
         groups={name: _group(name, entry, adjectives) for name, entry in entries["nouns"].items()},
@@ -250,16 +256,18 @@ def _group(name: str, entry: _GroupEntry, adjectives: dict[str, Adjective]) -> G
     plural = _determiners([each for word in words for each in in_plural.get(word, [word])])
     group = Group([], [])
     for english, german in entry["words"].items():
-        english_forms, german_forms = english.split(" | "), german.split(" | ")
-        article, nominative = german_forms[0].split()
-        gender, oblique = GENDER_OF_ARTICLE[article], (german_forms[2:] or [nominative])[0]
+        lemma, *plurals = english.split(" | ")
+        first, *others = german.split(" | ")
+        article, nominative = first.split()
+        gender, oblique = GENDER_OF_ARTICLE[article], (others[1:] or [nominative])[0]
         cases: dict[Case, str] = {"nominative": nominative, "accusative": oblique, "dative": oblique}
         pronoun = {"masculine": "he", "feminine": "she"}.get(gender)
-        group.singulars.append(Noun(tuple(english_forms[0].split()), cases, gender, pronoun, name, singular, suiting))
-        if len(english_forms) == 2:
-            plain = german_forms[1].removeprefix("die ")
+        group.singulars.append(Noun(tuple(lemma.split()), cases, gender, pronoun, lemma, name, singular, suiting))
+        for english_plural in plurals:
+            plain = others[0].removeprefix("die ")
             cases = {"nominative": plain, "accusative": plain, "dative": plain if plain[-1] in "ns" else plain + "n"}
-            group.plurals.append(Noun(tuple(english_forms[1].split()), cases, "plural", "they", name, plural, suiting))
+            words = tuple(english_plural.split())
+            group.plurals.append(Noun(words, cases, "plural", "they", lemma, name, plural, suiting))
     return group
 
 
@@ -276,7 +284,8 @@ def _fixed(english: str, german: str) -> Fixed:
 
 
 def _groups(names: str) -> list[str]:
-    return [group for name in names.split() for group in (PERSONS if name == "persons" else [name])]
+    several = {"persons": PERSONS, "family": FAMILY}
+    return [group for name in names.split() for group in several.get(name, [name])]
 
 
 def _verb(entry: dict) -> Verb:

@@ -1,0 +1,189 @@
+"""`index.json`: what the maps of a log are of, and what each stored step scored and said."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import NamedTuple
+
+SCHEMA = 1
+DIMENSIONS = ("d_model", "num_heads", "num_encoder_layers", "num_decoder_layers")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One pair whose maps are kept.
+
+    Args:
+        id: what users know it by, such as its number in the validation split.
+        source: text as it was read.
+        reference: text to produce; None where none is known (a checkpoint's own hypothesis).
+        source_tokens: labels for people, "<eos>" last.
+        target_tokens: labels of tgt_out, "<eos>" last; tgt_in is "<bos>" and all but the last of these.
+        links: sure links (source token, target token), 0-based, EOS not among them; None where the alignment is not
+            known.
+        source_words: word number of each source token, EOS left out; None means each token is a word.
+        target_words: the same for target tokens.
+    """
+
+    id: int | str
+    source: str
+    reference: str | None
+    source_tokens: tuple[str, ...]
+    target_tokens: tuple[str, ...]
+    links: tuple[tuple[int, int], ...] | None = None
+    source_words: tuple[int, ...] | None = None
+    target_words: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Accept lists, as JSON has them, and check that links lie inside the sentence."""
+        for name in ("source_tokens", "target_tokens", "source_words", "target_words"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, None if value is None else tuple(value))
+        if self.links is not None:
+            object.__setattr__(self, "links", tuple((int(source), int(target)) for source, target in self.links))
+            self._check_links(self.links)
+        for side, tokens, words in (
+            ("source", self.source_tokens, self.source_words),
+            ("target", self.target_tokens, self.target_words),
+        ):
+            if words is not None and len(words) != len(tokens) - 1:
+                raise ValueError(
+                    f"example {self.id}: {side}_words has {len(words)} entries for {len(tokens) - 1} {side} tokens"
+                    " without EOS; give one word number a token"
+                )
+
+    def _check_links(self, links: Sequence[tuple[int, int]]) -> None:
+        num_sources, num_targets = len(self.source_tokens) - 1, len(self.target_tokens) - 1
+        for source, target in links:
+            if not (0 <= source < num_sources and 0 <= target < num_targets):
+                raise ValueError(
+                    f"example {self.id}: link {source}-{target} lies outside {num_sources} source and {num_targets}"
+                    " target tokens (EOS not counted); give links between tokens, 0-based"
+                )
+
+
+@dataclass(frozen=True)
+class StoredStep:
+    """What is known of one stored step besides its maps."""
+
+    step: int  # optimiser steps
+    epoch: float | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)  # by their logged names, such as "val/loss"
+    hypotheses: tuple[str, ...] | None = None  # one text an example
+
+
+class Index(NamedTuple):
+    """All that `index.json` holds."""
+
+    model: dict[str, int]  # DIMENSIONS
+    max_megabytes: float
+    examples: tuple[Example, ...]
+    steps: tuple[StoredStep, ...]
+
+
+def write_index(file: Path, index: Index) -> None:
+    """Write `index.json`, atomically."""
+    content = {
+        "schema": SCHEMA,
+        "model": index.model,
+        "max_megabytes": index.max_megabytes,
+        "examples": [_example_entry(example) for example in index.examples],
+        "steps": [_step_entry(stored) for stored in index.steps],
+    }
+    text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
+    write_atomically(file, text.encode("utf-8", "surrogatepass"))
+
+
+def read_index(file: Path) -> Index:
+    """What `write_index` wrote.
+
+    Raises:
+        ValueError: the file is damaged, is something else, or a newer seq2see wrote it.
+    """
+    content = _read_json(file)
+    try:
+        names = [each.name for each in fields(Example)]
+        return Index(
+            model={name: int(content["model"][name]) for name in DIMENSIONS},
+            max_megabytes=float(content["max_megabytes"]),
+            examples=tuple(Example(**{name: entry.get(name) for name in names}) for entry in content["examples"]),
+            steps=tuple(_stored_step(entry) for entry in content["steps"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"{file}: not a valid attention log ({error!r}); log the run again or restore the file"
+        ) from error
+
+
+def step_file_name(step: int) -> str:
+    """Where a step's maps stand: `step-00000200.npz`."""
+    return f"step-{step:08d}.npz"
+
+
+def write_atomically(file: Path, content: bytes) -> None:
+    """Write so that a reader, or a power cut, sees the old file or the new one, never a part."""
+    temporary = file.with_name(f".{file.name}-{os.getpid()}.part")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, file)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _example_entry(example: Example) -> dict:
+    return {
+        "id": example.id,
+        "source": example.source,
+        "reference": example.reference,
+        "source_tokens": list(example.source_tokens),
+        "target_tokens": list(example.target_tokens),
+        "links": None if example.links is None else [list(link) for link in example.links],
+        "source_words": None if example.source_words is None else list(example.source_words),
+        "target_words": None if example.target_words is None else list(example.target_words),
+        "special": {
+            "source_eos": len(example.source_tokens) - 1,
+            "target_bos": 0,
+            "target_eos": len(example.target_tokens) - 1,
+        },
+    }
+
+
+def _step_entry(stored: StoredStep) -> dict:
+    return {
+        "step": stored.step,
+        "epoch": stored.epoch,
+        "file": step_file_name(stored.step),
+        "scores": {name: float(value) if math.isfinite(value) else None for name, value in stored.scores.items()},
+        "hypotheses": None if stored.hypotheses is None else list(stored.hypotheses),
+    }
+
+
+def _stored_step(entry: dict) -> StoredStep:
+    scores = {name: math.nan if value is None else float(value) for name, value in entry["scores"].items()}
+    hypotheses = entry["hypotheses"]
+    return StoredStep(int(entry["step"]), entry["epoch"], scores, None if hypotheses is None else tuple(hypotheses))
+
+
+def _read_json(file: Path) -> dict:
+    try:
+        index = json.loads(file.read_text(encoding="utf-8", errors="surrogatepass"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{file}: cannot be read ({error}); restore the file or log the run again") from error
+    schema = index.get("schema") if isinstance(index, dict) else None
+    if not isinstance(schema, int):
+        raise ValueError(f"{file}: has no schema version, so it is not an attention log; give a run folder of seq2see")
+    if schema > SCHEMA:
+        raise ValueError(
+            f"{file}: written by a newer seq2see (schema {schema}, this one reads up to {SCHEMA});"
+            " update seq2see to read it"
+        )
+    return index

@@ -1,0 +1,56 @@
+"""The attention layer: the documents' row 8, and its pre-norm form."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from seq2see.attention import AttentionLayer
+from seq2see.options import NormOrder
+
+
+def layer_and_inputs(norm):
+    torch.manual_seed(0)
+    layer = AttentionLayer(8, 2, norm=norm).double()
+    torch.nn.init.normal_(layer.norm.weight)
+    torch.nn.init.normal_(layer.norm.bias)
+    return layer, torch.randn(2, 4, 8).double(), torch.randn(2, 5, 8).double(), torch.rand(2, 5) < 0.8
+
+
+def test_post_norm_is_the_norm_of_the_sum_of_query_and_attention():
+    layer, query, memory, mask = layer_and_inputs(NormOrder.post)
+    output, weights = layer(query, memory, mask, need_weights=True)
+    context, expected = layer.attention(query, memory, memory, mask, need_weights=True)
+    torch.testing.assert_close(output, F.layer_norm(query + context, (8,), layer.norm.weight, layer.norm.bias))
+    torch.testing.assert_close(weights, expected)
+    assert layer(query, memory, mask)[1] is None
+
+
+def test_pre_norm_normalises_the_query_and_leaves_the_memory():
+    layer, query, memory, mask = layer_and_inputs(NormOrder.pre)
+    output, _ = layer(query, memory, mask)
+    context, _ = layer.attention(layer.norm(query), memory, memory, mask)
+    torch.testing.assert_close(output, query + context)
+
+
+@pytest.mark.parametrize("norm", NormOrder)
+def test_without_memory_a_sequence_attends_to_itself(norm):
+    layer, query, _, _ = layer_and_inputs(norm)
+    output, _ = layer(query, causal=True)
+    x = layer.norm(query) if norm is NormOrder.pre else query
+    x = query + layer.attention(x, x, x, causal=True)[0]
+    torch.testing.assert_close(output, x if norm is NormOrder.pre else layer.norm(x))
+
+
+@pytest.mark.parametrize("norm", NormOrder)
+def test_dropout_acts_on_the_attention_and_not_on_the_residual(norm):
+    layer = AttentionLayer(8, 2, norm=norm, dropout=0.999)
+    x = torch.randn(1, 2, 8)
+    torch.manual_seed(2)  # all of the attention dropped
+    torch.testing.assert_close(layer(x)[0], x if norm is NormOrder.pre else layer.norm(x))
+    layer.eval()
+    assert not torch.allclose(layer(x)[0], x if norm is NormOrder.pre else layer.norm(x))
+
+
+def test_errors_are_those_of_the_attention_inside():
+    with pytest.raises(ValueError, match=r"d_model \(30\) must be divisible by num_heads \(4\)"):
+        AttentionLayer(30, 4)

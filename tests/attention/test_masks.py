@@ -1,0 +1,111 @@
+"""One mask convention, and the adapters from the others."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seq2see.attention import (
+    MultiHeadAttention,
+    mask_from_additive,
+    mask_from_hidden,
+    mask_from_ones,
+    scaled_dot_product_attention,
+)
+from seq2see.attention.masks import masked_softmax
+
+VISIBLE = torch.tensor([[True, True, False], [True, False, False]])
+
+
+def test_ones_are_visible_and_zeros_hidden_as_in_hugging_face():
+    for dtype in (torch.int64, torch.uint8, torch.bool, torch.float32):
+        assert torch.equal(mask_from_ones(VISIBLE.to(dtype)), VISIBLE)
+
+
+def test_true_is_hidden_in_torch_key_padding_masks():
+    for dtype in (torch.int64, torch.bool, torch.float32):
+        assert torch.equal(mask_from_hidden((~VISIBLE).to(dtype)), VISIBLE)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("lowest", ["inf", "finfo", "-1e4"])
+def test_additive_masks_hide_what_they_push_down(dtype, lowest):
+    number = {"inf": float("-inf"), "finfo": torch.finfo(dtype).min, "-1e4": -1e4}[lowest]
+    additive = torch.zeros(2, 3, dtype=dtype).masked_fill(~VISIBLE, number)
+    assert torch.equal(mask_from_additive(additive), VISIBLE)
+
+
+@pytest.mark.parametrize("number", [-1.0, 1.0, 1e9, float("inf"), float("nan")])
+def test_a_bias_is_not_taken_for_an_additive_mask(number):
+    with pytest.raises(ValueError, match="0 .visible. and -inf or at most -1e4"):
+        mask_from_additive(torch.tensor([0.0, number]))
+
+
+def test_an_additive_mask_of_whole_numbers_is_refused_and_the_right_adapters_are_named():
+    with pytest.raises(ValueError, match="int64: use mask_from_ones or mask_from_hidden"):
+        mask_from_additive(torch.tensor([0, 1]))
+
+
+@pytest.mark.parametrize("adapter", [mask_from_ones, mask_from_hidden])
+@pytest.mark.parametrize("number", [-1e9, 2.0, float("nan")])
+def test_numbers_other_than_0_and_1_are_refused(adapter, number):
+    with pytest.raises(ValueError, match="only 0 and 1"):
+        adapter(torch.tensor([1.0, number]))
+
+
+@pytest.mark.parametrize("attention", ["function", "module"])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
+def test_a_mask_that_is_not_boolean_is_refused_and_the_adapters_are_named(attention, dtype):
+    x = torch.randn(2, 3, 4)
+    attend = scaled_dot_product_attention if attention == "function" else MultiHeadAttention(4, 2)
+    with pytest.raises(ValueError, match=f"not {dtype}: convert with mask_from_ones, mask_from_hidden or"):
+        attend(x, x, x, VISIBLE.to(dtype))
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (2, 4), (4, 5), (2, 3, 5), (5,), (2, 4, 1), (3, 4, 5), (2, 3, 4, 5)])
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_a_mask_of_another_shape_is_refused_with_both_shapes_named(shape, need_weights):
+    attention = MultiHeadAttention(4, 2)
+    query, memory = torch.randn(2, 4, 4), torch.randn(2, 5, 4)
+    mask = torch.ones(shape, dtype=torch.bool)
+    with pytest.raises(ValueError) as error:
+        attention(query, memory, memory, mask, need_weights=need_weights)
+    assert str(tuple(shape)) in str(error.value)
+    assert "(B, S) = (2, 5) or (B, T, S) = (2, 4, 5)" in str(error.value)
+
+
+def test_a_padding_mask_of_as_many_rows_as_queries_is_not_taken_for_a_causal_one():
+    x = torch.randn(1, 3, 4)
+    with pytest.raises(ValueError, match=r"\(3, 3\) does not fit 1 sequences"):
+        scaled_dot_product_attention(x, x, x, torch.ones(3, 3, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (1, 5), (2, 4, 5), (1, 4, 5), (2, 1, 5), (2, 3, 4, 5), (1, 1, 4, 5)])
+def test_a_mask_may_be_given_once_for_all_pairs_heads_or_queries(shape):
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(6, 3).double()
+    query, memory = torch.randn(2, 4, 6).double(), torch.randn(2, 5, 6).double()
+    mask = torch.rand(shape) < 0.6
+    whole = (mask[:, None, None] if len(shape) == 2 else mask[:, None] if len(shape) == 3 else mask).expand(2, 3, 4, 5)
+    for need_weights in (False, True):
+        output, _ = attention(query, memory, memory, mask, need_weights=need_weights)
+        expected, _ = attention(query, memory, memory, whole, need_weights=need_weights)
+        torch.testing.assert_close(output, expected)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 4), st.integers(1, 7), st.sampled_from([1.0, 1e3, 1e30]), st.integers(0, 2**31))
+def test_any_row_of_a_masked_softmax_sums_to_one_or_is_zero(num_rows, num_keys, size, seed):
+    generator = torch.Generator().manual_seed(seed)
+    scores = size * torch.randn(num_rows, num_keys, dtype=torch.float64, generator=generator)
+    mask = torch.rand(num_rows, num_keys, generator=generator) < 0.5
+    weights = masked_softmax(scores, mask)
+    torch.testing.assert_close(weights.sum(-1), mask.any(-1).double())
+    assert (weights[~mask] == 0).all()
+
+
+def test_hidden_scores_may_be_infinite_or_larger_than_the_visible():
+    scores = torch.tensor([[1.0, 2.0, 1e38], [1.0, 2.0, float("-inf")]])
+    mask = torch.tensor([True, True, False])
+    expected = torch.cat((torch.tensor([[1.0, 2.0]]).softmax(-1), torch.zeros(1, 1)), dim=-1)
+    torch.testing.assert_close(masked_softmax(scores, mask), expected.expand(2, 3))

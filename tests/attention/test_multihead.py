@@ -1,0 +1,386 @@
+"""Multi-head attention: the documents' formula, torch's module, and two paths over the same weights."""
+
+import copy
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from seq2see.attention import MultiHeadAttention, PositionTerms, mask_from_hidden, scaled_dot_product_attention
+from seq2see.options import Score
+
+SEEDS = st.integers(0, 2**31)
+LENGTHS = st.integers(1, 7)
+HEADS = st.sampled_from([(8, 1), (8, 2), (12, 3), (12, 4)])  # d_model, num_heads
+DEVICES = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu])]
+
+
+def device_or_skip(name):
+    if name == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    return torch.device(name)
+
+
+def assert_same(result, expected):
+    torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-6)
+
+
+def leaf(*shape, device="cpu"):
+    return torch.randn(*shape, dtype=torch.float64).to(device).requires_grad_()
+
+
+def gradients(output, inputs, weight):
+    return torch.autograd.grad((output * weight).sum(), inputs)
+
+
+def test_it_is_the_documents_formula_head_by_head():
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(12, 3).double()
+    query, memory = leaf(2, 4, 12), leaf(2, 5, 12)
+    heads, maps = [], []
+    for head in range(3):
+        rows = slice(4 * head, 4 * head + 4)
+        q, k, v = (
+            x @ linear.weight[rows].T + linear.bias[rows]
+            for x, linear in ((query, attention.q_proj), (memory, attention.k_proj), (memory, attention.v_proj))
+        )
+        weights = torch.softmax(q @ k.transpose(1, 2) / math.sqrt(4), dim=-1)
+        heads.append(weights @ v)
+        maps.append(weights)
+    expected = torch.cat(heads, dim=-1) @ attention.out_proj.weight.T + attention.out_proj.bias
+    output, weights = attention(query, memory, memory, need_weights=True)
+    assert_same(output, expected)
+    assert_same(weights, torch.stack(maps, dim=1))
+    assert_same(attention(query, memory, memory)[0], expected)
+
+
+def torch_twin(attention, d_model, num_heads):
+    twin = nn.MultiheadAttention(d_model, num_heads, batch_first=True).to(attention.q_proj.weight)
+    with torch.no_grad():
+        projections = (attention.q_proj, attention.k_proj, attention.v_proj)
+        twin.in_proj_weight.copy_(torch.cat([linear.weight for linear in projections]))
+        twin.in_proj_bias.copy_(torch.cat([linear.bias for linear in projections]))
+        twin.out_proj.load_state_dict(attention.out_proj.state_dict())
+    return twin
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("need_weights", [False, True])
+@settings(deadline=None, max_examples=25)
+@given(st.integers(1, 3), LENGTHS, LENGTHS, HEADS, st.booleans(), SEEDS)
+def test_with_the_same_weights_it_is_torchs_own_module(
+    device, need_weights, batch, num_queries, num_keys, sizes, causal, seed
+):
+    device = device_or_skip(device)
+    torch.manual_seed(seed)
+    num_keys = num_queries if causal else num_keys
+    attention = MultiHeadAttention(*sizes).double().to(device)
+    twin = torch_twin(attention, *sizes)
+    query, key, value = (leaf(batch, length, sizes[0], device=device) for length in (num_queries, num_keys, num_keys))
+    hidden = torch.rand(batch, num_keys, device=device) < 0.4
+    hidden[:, 0] = False  # torch has no answer for a query without keys
+    future = torch.ones(num_queries, num_keys, dtype=torch.bool, device=device).triu(1) if causal else None
+    output, weights = attention(query, key, value, mask_from_hidden(hidden), causal=causal, need_weights=need_weights)
+    expected, expected_weights = twin(
+        query, key, value, key_padding_mask=hidden, attn_mask=future, average_attn_weights=False
+    )
+    assert_same(output, expected)
+    assert weights is None or torch.allclose(weights, expected_weights, atol=1e-6)
+    direction = torch.randn_like(output)
+    ours = [query, key, value, *(p for name, p in attention.named_parameters() if name.startswith("out_proj"))]
+    theirs = [query, key, value, twin.out_proj.weight, twin.out_proj.bias]
+    assert_same(gradients(output, ours, direction), gradients(expected, theirs, direction))
+    for linear, wanted in zip(
+        (attention.q_proj, attention.k_proj, attention.v_proj),
+        gradients(twin(query, key, value, hidden, attn_mask=future)[0], [twin.in_proj_weight], direction)[0].chunk(3),
+        strict=True,
+    ):
+        output, _ = attention(query, key, value, ~hidden, causal=causal, need_weights=need_weights)
+        assert_same(gradients(output, [linear.weight], direction)[0], wanted)
+
+
+def random_positions(num_heads, num_queries, num_keys, width, kind):
+    if kind == "turn":
+        query, key = torch.randn(num_queries, width // 2).double(), torch.randn(num_keys, width // 2).double()
+        return PositionTerms(torch.stack((query.cos(), query.sin())), torch.stack((key.cos(), key.sin())))
+    if kind == "bias":
+        return PositionTerms(bias=torch.randn(num_heads, num_queries, num_keys).double().requires_grad_())
+    return PositionTerms()
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(1, 3),
+    LENGTHS,
+    LENGTHS,
+    HEADS,
+    st.sampled_from([Score.dot, Score.scaled_dot]),
+    st.sampled_from(["none", "padding", "any"]),
+    st.booleans(),
+    st.sampled_from([None, 0, 1, 3]),
+    st.sampled_from(["none", "turn", "bias"]),
+    SEEDS,
+)
+def test_the_fused_path_equals_the_explicit_one_for_any_mask_window_and_positions(
+    batch, num_queries, num_keys, sizes, score, masking, causal, window, positions, seed
+):
+    torch.manual_seed(seed)
+    d_model, num_heads = sizes
+    attention = MultiHeadAttention(d_model, num_heads, score=score, window=window).double()
+    query, memory = leaf(batch, num_queries, d_model), leaf(batch, num_keys, d_model)
+    mask = {
+        "none": None,
+        "padding": torch.rand(batch, num_keys) < 0.6,
+        "any": torch.rand(batch, num_queries, num_keys) < 0.6,
+    }[masking]
+    terms = random_positions(num_heads, num_queries, num_keys, d_model // num_heads, positions)
+    inputs = [query, memory, *attention.parameters(), *([terms.bias] if terms.bias is not None else [])]
+    direction = torch.randn(batch, num_queries, d_model).double()
+    results = []
+    for need_weights in (False, True):
+        output, weights = attention(
+            query, memory, memory, mask, causal=causal, positions=terms, need_weights=need_weights
+        )
+        results.append((output, gradients(output, inputs, direction)))
+    assert_same(*results)
+    assert weights.shape == (batch, num_heads, num_queries, num_keys)
+    sums = weights.sum(-1)
+    assert ((sums - 1).abs().minimum(sums.abs()) < 1e-12).all()
+    without_keys = sums[:, 0] == 0  # the same queries in every head
+    assert_same(results[0][0][without_keys], attention.out_proj.bias.expand(int(without_keys.sum()), -1))
+    assert_same(results[0][1][0][without_keys], torch.zeros(int(without_keys.sum()), d_model).double())
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_a_query_without_keys_gets_zeros_and_its_neighbours_what_they_always_get(device, dtype, bias, need_weights):
+    device = device_or_skip(device)
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(32, 4).to(device, dtype)
+    x = torch.randn(3, 6, 32).to(device, dtype).requires_grad_()
+    mask = torch.ones(3, 6, dtype=torch.bool, device=device)
+    mask[1] = False
+    terms = PositionTerms(bias=torch.randn(4, 6, 6).to(device) if bias else None)
+    output, weights = attention(x, x, x, mask, positions=terms, need_weights=need_weights)
+    torch.testing.assert_close(output[1], attention.out_proj.bias.expand(6, -1))
+    assert weights is None or (weights[1] == 0).all()
+    output.float().square().sum().backward()
+    assert x.grad.isfinite().all() and (x.grad[1] == 0).all()
+    alone = x.detach()[[0, 2]].requires_grad_()
+    expected, _ = attention(alone, alone, alone, positions=terms, need_weights=need_weights)
+    near = 1e-6 if dtype is torch.float64 else 1e-4 if dtype is torch.float32 else 5e-2
+    torch.testing.assert_close(output[[0, 2]], expected, rtol=near, atol=near)
+    expected.float().square().sum().backward()
+    torch.testing.assert_close(x.grad[[0, 2]], alone.grad, rtol=near, atol=near)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@settings(deadline=None, max_examples=25)
+@given(st.integers(1, 3), LENGTHS, LENGTHS, st.booleans(), st.booleans(), SEEDS)
+def test_an_identity_as_values_shows_the_fused_paths_weights(
+    device, batch, num_queries, num_keys, causal, biased, seed
+):
+    device = device_or_skip(device)
+    torch.manual_seed(seed)
+    num_heads, d_model = 2, 2 * num_keys  # each head is as wide as there are keys
+    attention = MultiHeadAttention(d_model, num_heads).double()
+    with torch.no_grad():
+        for linear in (attention.v_proj, attention.out_proj):
+            linear.weight.copy_(torch.eye(d_model))
+            linear.bias.zero_()
+    attention.to(device)
+    query, key = leaf(batch, num_queries, d_model, device=device), leaf(batch, num_keys, d_model, device=device)
+    value = torch.eye(num_keys, dtype=torch.float64, device=device).repeat(1, num_heads).expand(batch, -1, -1)
+    mask = torch.rand(batch, num_keys, device=device) < 0.7
+    terms = PositionTerms(bias=torch.randn(2, num_queries, num_keys).to(query) if biased else None)
+    seen = attention(query, key, value, mask, causal=causal, positions=terms)[0].unflatten(-1, (num_heads, -1))
+    _, weights = attention(query, key, value, mask, causal=causal, positions=terms, need_weights=True)
+    assert_same(seen.transpose(1, 2), weights)
+
+
+@pytest.mark.parametrize("score", Score)
+def test_modes_and_requests_change_no_number_without_dropout(score):
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(8, 2, score=score).double()
+    x, mask = leaf(2, 5, 8), torch.rand(2, 5) < 0.7
+    expected, no_weights = attention(x, x, x, mask, causal=True)
+    assert no_weights is None
+    for training in (True, False):
+        attention.train(training)
+        for need_weights in (True, False):
+            assert_same(attention(x, x, x, mask, causal=True, need_weights=need_weights)[0], expected)
+            with torch.no_grad():
+                assert_same(attention(x, x, x, mask, causal=True, need_weights=need_weights)[0], expected)
+            with torch.inference_mode():
+                output, _ = attention(x, x, x, mask, causal=True, need_weights=need_weights)
+            assert_same(output.clone(), expected)
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_dropout_acts_in_training_alone_and_never_on_the_weights_that_are_returned(need_weights):
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(8, 2, dropout=0.5).double()
+    x = leaf(2, 6, 8)
+    (first, weights), (second, _) = (attention(x, x, x, need_weights=need_weights) for _ in range(2))
+    assert not torch.allclose(first, second)
+    if weights is not None:
+        assert_same(weights.sum(-1), torch.ones(2, 2, 6).double())
+    attention.eval()
+    assert_same(attention(x, x, x)[0], attention(x, x, x, need_weights=True)[0])
+
+
+def test_additive_scores_have_a_vector_for_each_head():
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(12, 3, score=Score.additive).double()
+    query, memory = leaf(2, 4, 12), leaf(2, 5, 12)
+    _, weights = attention(query, memory, memory, need_weights=True)
+    for head in range(3):
+        rows = slice(4 * head, 4 * head + 4)
+        W, w = attention.q_proj.weight[rows], attention.q_proj.bias[rows]
+        U, u = attention.k_proj.weight[rows], attention.k_proj.bias[rows]
+        v = attention.score.v[head].flatten()
+        for b in range(2):
+            for t in range(4):
+                scores = torch.stack([v @ torch.tanh(W @ query[b, t] + w + U @ key + u) for key in memory[b]])
+                assert_same(weights[b, head, t], scores.softmax(0))
+
+
+def negative_distance(query, key):
+    return -torch.cdist(query, key)
+
+
+class Bilinear(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.matrix = nn.Parameter(torch.randn(4, 4))
+
+    def forward(self, query, key):
+        return query @ self.matrix @ key.transpose(-2, -1)
+
+
+@pytest.mark.parametrize("score", [negative_distance, Bilinear()])
+def test_a_users_own_score_function_fits_in_the_same_place(score):
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(12, 3, score=copy.deepcopy(score)).double()
+    query, memory, mask = leaf(2, 4, 12), leaf(2, 5, 12), torch.rand(2, 5) < 0.8
+    output, weights = attention(query, memory, memory, mask, need_weights=True)
+    q, k, v = (
+        linear(x).unflatten(-1, (3, 4)).transpose(1, 2)
+        for x, linear in ((query, attention.q_proj), (memory, attention.k_proj), (memory, attention.v_proj))
+    )
+    expected = attention.score(q, k).masked_fill(~mask[:, None, None], float("-inf")).softmax(-1)
+    assert_same(weights, expected)
+    assert_same(output, attention.out_proj((expected @ v).transpose(1, 2).flatten(2)))
+    assert_same(attention(query, memory, memory, mask)[0], output)
+    output.sum().backward()
+    if isinstance(score, nn.Module):
+        assert attention.score.matrix.grad.abs().sum() > 0
+        assert "score.matrix" in attention.state_dict()
+
+
+def test_a_score_that_refines_the_dot_product_is_not_replaced_by_the_fused_kernel():
+    from seq2see.attention import DotScore
+
+    class Sharper(DotScore):
+        def forward(self, query, key):
+            return 3 * super().forward(query, key)
+
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(8, 2, score=Sharper())
+    x = torch.randn(2, 5, 8)
+    torch.testing.assert_close(attention(x, x, x)[0], attention(x, x, x, need_weights=True)[0])
+
+
+def test_a_score_function_of_another_shape_is_refused_with_the_expected_one_named():
+    x = torch.randn(2, 5, 8)
+    attention = MultiHeadAttention(
+        8, 2, score=lambda query, key: query @ key.transpose(-2, -1).mean(1, keepdim=True)[:, :, :, :3]
+    )
+    with pytest.raises(ValueError, match=r"returned the shape \(2, 2, 5, 3\).*\(2, 2, 5, 5\)"):
+        attention(x, x, x)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_a_window_hides_what_is_further_away(causal, need_weights):
+    torch.manual_seed(0)
+    attention, whole = MultiHeadAttention(8, 2, window=2).double(), MultiHeadAttention(8, 2).double()
+    whole.load_state_dict(attention.state_dict())
+    x = leaf(1, 9, 8)
+    distance = torch.arange(9)[:, None] - torch.arange(9)
+    near = (distance <= 2) & (distance >= (0 if causal else -2))
+    output, _ = attention(x, x, x, causal=causal, need_weights=need_weights)
+    assert_same(output, whole(x, x, x, near[None])[0])
+
+
+def test_image_patches_are_attended_to_like_any_vectors():
+    torch.manual_seed(0)
+    images = torch.randn(2, 3, 8, 8).double()
+    patches = nn.functional.unfold(images, kernel_size=2, stride=2).transpose(1, 2)  # (2, 16, 12)
+    attention = MultiHeadAttention(12, 3).double()
+    output, weights = attention(patches, patches, patches, need_weights=True)
+    assert output.shape == (2, 16, 12)
+    assert weights.unflatten(-1, (4, 4)).shape == (2, 3, 16, 4, 4)  # a map over the image for each patch
+    order = torch.randperm(16)
+    assert_same(attention(patches[:, order], patches[:, order], patches[:, order])[0], output[:, order])
+    question = torch.randn(2, 1, 12).double()  # one vector that pools the image, as a class token does
+    assert attention(question, patches, patches)[0].shape == (2, 1, 12)
+
+
+def test_the_sequence_of_vectors_may_be_empty_of_keys_or_of_queries():
+    attention = MultiHeadAttention(8, 2)
+    x, nothing = torch.randn(2, 5, 8), torch.zeros(2, 0, 8)
+    for need_weights in (False, True):
+        output, _ = attention(x, nothing, nothing, need_weights=need_weights)
+        torch.testing.assert_close(output, attention.out_proj.bias.expand(2, 5, -1))
+        assert attention(nothing, x, x, need_weights=need_weights)[0].shape == (2, 0, 8)
+
+
+def test_the_parameters_have_the_names_that_design_promises():
+    names = {name.split(".")[0] for name in MultiHeadAttention(8, 2).state_dict()}
+    assert names == {"q_proj", "k_proj", "v_proj", "out_proj"}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("score", Score)
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_narrow_precisions_are_finite_and_near_float64(dtype, score, need_weights):
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(32, 4, score=score).to(dtype)
+    x, mask = torch.randn(2, 9, 32).to(dtype), torch.rand(2, 9) < 0.6
+    terms = PositionTerms(bias=torch.randn(4, 9, 9))  # float32, as position schemes make it
+    output, _ = attention(x, x, x, mask, positions=terms, need_weights=need_weights)
+    assert output.dtype == dtype
+    expected, _ = attention.double()(x.double(), x.double(), x.double(), mask, positions=terms, need_weights=True)
+    tolerance = {torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}[dtype]
+    torch.testing.assert_close(output.double(), expected, rtol=tolerance, atol=tolerance)
+
+
+def test_the_single_head_function_and_one_head_agree():
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(6, 1).double()
+    query, memory = leaf(2, 3, 6), leaf(2, 4, 6)
+    context, weights = scaled_dot_product_attention(
+        attention.q_proj(query), attention.k_proj(memory), attention.v_proj(memory)
+    )
+    output, seen = attention(query, memory, memory, need_weights=True)
+    assert_same(output, attention.out_proj(context))
+    assert_same(seen[:, 0], weights)
+
+
+def test_mistakes_are_refused_with_both_sides_named():
+    with pytest.raises(ValueError, match=r"d_model \(30\) must be divisible by num_heads \(4\)"):
+        MultiHeadAttention(30, 4)
+    with pytest.raises(ValueError, match=r"d_model \(4\) must be divisible by num_heads \(0\)"):
+        MultiHeadAttention(4, 0)
+    with pytest.raises(ValueError, match=r"dropout \(1.5\) must be at least 0"):
+        MultiHeadAttention(4, 2, dropout=1.5)
+    with pytest.raises(ValueError, match=r"window \(-1\) must not be negative"):
+        MultiHeadAttention(4, 2, window=-1)
+    with pytest.raises(ValueError, match="5 keys need as many values, not 6"):
+        MultiHeadAttention(4, 2)(torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 6, 4))

@@ -1,0 +1,218 @@
+"""Attention with one head equals the documents' formulas, written out here by hand."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from seq2see.attention import (
+    AdditiveAttention,
+    DotProductAttention,
+    ScaledDotProductAttention,
+    mask_from_hidden,
+    mask_from_ones,
+    scaled_dot_product_attention,
+)
+
+SIZES = st.integers(1, 6)
+SEEDS = st.integers(0, 2**31)
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def by_hand(score, query, key, value, visible):
+    """Context and weights, number by number; `visible(b, t, s)` says who sees whom."""
+    context = torch.zeros(*query.shape[:2], value.shape[-1], dtype=torch.float64)
+    weights = torch.zeros(*query.shape[:2], key.shape[1], dtype=torch.float64)
+    for b in range(query.shape[0]):
+        for t in range(query.shape[1]):
+            keys = [s for s in range(key.shape[1]) if visible(b, t, s)]
+            exponentials = [math.exp(score(query[b, t].tolist(), key[b, s].tolist())) for s in keys]
+            for s, exponential in zip(keys, exponentials, strict=True):
+                weights[b, t, s] = exponential / sum(exponentials)
+                context[b, t] += weights[b, t, s] * value[b, s]  # C = sum of alpha_i V_i
+    return context, weights
+
+
+def dot(query, key):
+    return sum(q * k for q, k in zip(query, key, strict=True))
+
+
+def scaled_dot(query, key):
+    return dot(query, key) / math.sqrt(len(query))
+
+
+def assert_same(results, expected):
+    for result, wanted in zip(results, expected, strict=True):
+        torch.testing.assert_close(result, wanted, rtol=1e-6, atol=1e-6)
+
+
+@settings(deadline=None, max_examples=30)
+@given(SIZES, SIZES, SIZES, SIZES, SIZES, SEEDS)
+def test_scaled_dot_product_attention_is_the_formula_for_any_shapes_and_mask(
+    batch, num_queries, num_keys, width, value_width, seed
+):
+    query, key = normal(batch, num_queries, width, seed=seed), normal(batch, num_keys, width, seed=seed + 1)
+    value = normal(batch, num_keys, value_width, seed=seed + 2)
+    mask = torch.rand(batch, num_queries, num_keys, generator=torch.Generator().manual_seed(seed)) < 0.7
+    expected = by_hand(scaled_dot, query, key, value, lambda b, t, s: bool(mask[b, t, s]))
+    assert_same(scaled_dot_product_attention(query, key, value, mask), expected)
+    assert_same(ScaledDotProductAttention()(query, key, value, mask), expected)
+    assert_same(DotProductAttention(scaled=True)(query, key, value, mask), expected)
+
+
+@settings(deadline=None, max_examples=30)
+@given(SIZES, SIZES, SIZES, SIZES, SEEDS)
+def test_dot_product_attention_is_the_formula_without_the_scale(batch, num_queries, num_keys, width, seed):
+    query, key = normal(batch, num_queries, width, seed=seed), normal(batch, num_keys, width, seed=seed + 1)
+    value = normal(batch, num_keys, 3, seed=seed + 2)
+    assert_same(DotProductAttention()(query, key, value), by_hand(dot, query, key, value, lambda b, t, s: True))
+
+
+@settings(deadline=None, max_examples=30)
+@given(SIZES, SIZES, SIZES, SIZES, SIZES, SIZES, SEEDS)
+def test_additive_attention_is_the_formula_of_bahdanau(
+    batch, num_queries, num_keys, query_width, key_width, hidden_width, seed
+):
+    query, key = normal(batch, num_queries, query_width, seed=seed), normal(batch, num_keys, key_width, seed=seed + 1)
+    value = normal(batch, num_keys, 2, seed=seed + 2)
+    torch.manual_seed(seed)
+    attention = AdditiveAttention(query_width, key_width=key_width, hidden_width=hidden_width).double()
+    W, U, v = attention.query_proj.weight, attention.key_proj.weight, attention.score.v
+
+    def score(q, k):  # v^T tanh(W q + U k)
+        return float(v @ torch.tanh(W @ torch.tensor(q).double() + U @ torch.tensor(k).double()))
+
+    with torch.no_grad():
+        expected = by_hand(score, query, key, value, lambda b, t, s: True)
+        assert_same(attention(query, key, value), expected)
+
+
+def test_the_documents_mask_of_zeros_comes_in_through_mask_from_ones():
+    query, key, value = normal(2, 3, 4), normal(2, 5, 4, seed=1), normal(2, 5, 6, seed=2)
+    zero_is_hidden = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
+    scores = query @ key.transpose(1, 2) / math.sqrt(4)
+    weights = scores.masked_fill(zero_is_hidden[:, None] == 0, -1e9).softmax(-1)
+    assert_same(
+        ScaledDotProductAttention()(query, key, value, mask_from_ones(zero_is_hidden)), (weights @ value, weights)
+    )
+
+
+def test_the_documents_mask_of_ones_comes_in_through_mask_from_hidden():
+    query, key, value = normal(2, 3, 4), normal(2, 5, 4, seed=1), normal(2, 5, 6, seed=2)
+    one_is_hidden = torch.tensor([[0, 0, 0, 1, 1], [0, 0, 0, 0, 0]])
+    scores = query @ key.transpose(1, 2) / math.sqrt(4) + one_is_hidden[:, None] * -1e9
+    weights = scores.softmax(-1)
+    assert_same(
+        scaled_dot_product_attention(query, key, value, mask_from_hidden(one_is_hidden)), (weights @ value, weights)
+    )
+
+
+@pytest.mark.parametrize(("num_queries", "num_keys"), [(4, 4), (1, 4), (2, 5), (5, 2)])
+def test_causality_aligns_the_last_query_with_the_last_key(num_queries, num_keys):
+    query, key = normal(2, num_queries, 3), normal(2, num_keys, 3, seed=1)
+    expected = by_hand(scaled_dot, query, key, key, lambda b, t, s: s <= t + num_keys - num_queries)
+    assert_same(scaled_dot_product_attention(query, key, key, causal=True), expected)
+
+
+def test_weights_are_those_before_dropout_and_dropout_acts_in_training_alone():
+    torch.manual_seed(0)
+    attention = ScaledDotProductAttention(dropout=0.5)
+    query, key = torch.randn(2, 3, 4), torch.randn(2, 5, 4)
+    value = torch.eye(5).expand(2, 5, 5)  # the context is the weights as they were used
+    context, weights = attention(query, key, value)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3))
+    kept = context != 0
+    assert 0 < kept.sum() < kept.numel()
+    torch.testing.assert_close(context[kept], 2 * weights[kept])
+    context, evaluated = attention.eval()(query, key, value)
+    torch.testing.assert_close(context, weights)
+    torch.testing.assert_close(evaluated, weights)
+
+
+def test_the_functions_dropout_leaves_the_weights_and_reaches_the_context():
+    torch.manual_seed(0)
+    query, value = torch.randn(1, 3, 4), torch.eye(8).expand(1, 8, 8)
+    key = torch.randn(1, 8, 4)
+    context, weights = scaled_dot_product_attention(query, key, value, dropout=0.5)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(1, 3))
+    assert (context == 0).any() and not torch.equal(context, weights)
+    torch.manual_seed(0)
+    torch.randn(1, 3, 4), torch.randn(1, 8, 4)
+    torch.testing.assert_close(context, F.dropout(weights, 0.5) @ value)
+
+
+@pytest.mark.parametrize("kind", ["scaled", "dot", "additive"])
+@settings(deadline=None, max_examples=30)
+@given(SIZES, SIZES, SIZES, SEEDS)
+def test_rows_sum_to_one_or_are_zero_without_keys_and_their_gradients_with_them(
+    kind, batch, num_queries, num_keys, seed
+):
+    torch.manual_seed(seed)
+    attention = {"scaled": ScaledDotProductAttention(), "dot": DotProductAttention(), "additive": AdditiveAttention(4)}[
+        kind
+    ].double()
+    query, key = normal(batch, num_queries, 4, seed=seed), normal(batch, num_keys, 4, seed=seed + 1)
+    for tensor in (query, key):
+        tensor.requires_grad_()
+    mask = torch.rand(batch, num_queries, num_keys) < 0.4
+    mask[0, 0] = False
+    context, weights = attention(query, key, key, mask)
+    torch.testing.assert_close(weights.sum(-1), mask.any(-1).double())
+    assert (weights[~mask] == 0).all()
+    assert (context[~mask.any(-1)] == 0).all()
+    (context.sum() + weights.square().sum()).backward()
+    assert query.grad.isfinite().all() and key.grad.isfinite().all()
+    assert (query.grad[~mask.any(-1)] == 0).all()
+    assert (key.grad[~mask.any(1)] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("kind", ["scaled", "dot", "additive"])
+def test_narrow_precisions_are_finite_and_near_float64(kind, dtype):
+    torch.manual_seed(0)
+    attention = {"scaled": ScaledDotProductAttention(), "dot": DotProductAttention(), "additive": AdditiveAttention(8)}[
+        kind
+    ]
+    query, key, value = torch.randn(2, 5, 8), torch.randn(2, 7, 8), torch.randn(2, 7, 3)
+    mask = torch.rand(2, 5, 7) < 0.5
+    mask[0, 0] = False
+    inputs = [tensor.to(dtype) for tensor in (query, key, value)]
+    attention = attention.to(dtype)
+    context, weights = attention(*inputs, mask)
+    assert context.dtype == weights.dtype == dtype
+    expected = attention.double()(*(tensor.double() for tensor in inputs), mask)
+    tolerance = {torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 5e-2}[dtype]
+    for result, wanted in zip((context, weights), expected, strict=True):
+        torch.testing.assert_close(result.double(), wanted, rtol=tolerance, atol=tolerance)
+
+
+def test_large_dot_products_do_not_overflow_float16_when_they_are_scaled():
+    query = torch.full((1, 2, 256), 20.0, dtype=torch.float16)  # 20 * 20 * 256 > 65,504
+    context, weights = scaled_dot_product_attention(query, query, query)
+    torch.testing.assert_close(weights, torch.full((1, 2, 2), 0.5, dtype=torch.float16))
+    torch.testing.assert_close(context, query)
+
+
+def test_a_head_dimension_is_carried_along():
+    query, key, value = normal(2, 3, 4, 5), normal(2, 3, 6, 5, seed=1), normal(2, 3, 6, 7, seed=2)
+    mask = torch.rand(2, 6) < 0.7
+    context, weights = scaled_dot_product_attention(query, key, value, mask)
+    assert context.shape == (2, 3, 4, 7)
+    for head in range(3):
+        expected = scaled_dot_product_attention(query[:, head], key[:, head], value[:, head], mask)
+        assert_same((context[:, head], weights[:, head]), expected)
+
+
+@pytest.mark.parametrize(
+    "make", [ScaledDotProductAttention, DotProductAttention, lambda dropout: AdditiveAttention(4, dropout=dropout)]
+)
+@pytest.mark.parametrize("dropout", [-0.1, 1.0])
+def test_a_dropout_that_is_no_probability_is_refused(make, dropout):
+    with pytest.raises(ValueError, match=f"dropout .{dropout}. must be at least 0 and less than 1"):
+        make(dropout=dropout)

@@ -1,0 +1,107 @@
+"""What a batch holds."""
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seq2see.data import EncodedPairs
+from seq2see.options import TokenizerKind
+from seq2see.tasks import Pair
+from seq2see.text import BOS, EOS, PAD, UNK, Tokenizer
+
+WORDS = Tokenizer.fit(TokenizerKind.word, ["a b c d e"])
+A, B, C, D, E = range(4, 9)
+some_pairs = st.lists(
+    st.builds(Pair, *(st.lists(st.sampled_from("abcde"), max_size=6).map(" ".join) for _ in range(2))),
+    min_size=1,
+    max_size=9,
+)
+
+
+def encode(pairs, **options):
+    return EncodedPairs.from_pairs(pairs, WORDS, WORDS, **options)
+
+
+def test_a_batch_is_padded_on_the_right_and_shifted_by_one():
+    batch = encode([Pair("a b c", "d"), Pair("a", "b c")]).batch([0, 1])
+
+    assert batch.ids.tolist() == [0, 1]
+    assert batch.src.tolist() == [[A, B, C, EOS], [A, EOS, PAD, PAD]]
+    assert batch.src_mask.tolist() == [[True] * 4, [True, True, False, False]]
+    assert batch.tgt_in.tolist() == [[BOS, D, PAD], [BOS, B, C]]
+    assert batch.tgt_out.tolist() == [[D, EOS, PAD], [B, C, EOS]]
+    assert [tensor.dtype for tensor in batch] == [torch.int64, torch.int64, torch.bool, torch.int64, torch.int64]
+
+
+@settings(deadline=None, max_examples=50)
+@given(some_pairs, st.data())
+def test_every_batch_holds_exactly_its_pairs(pairs, data):
+    indices = data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1, max_size=12))
+    encoded = encode(pairs)
+
+    batch = encoded.batch(indices)
+
+    assert batch.ids.tolist() == indices
+    for row, index in enumerate(indices):
+        source, target = WORDS.encode(pairs[index].source), WORDS.encode(pairs[index].target)
+        padding = batch.tgt_out.shape[1] - len(target) - 1
+        assert batch.src[row][batch.src_mask[row]].tolist() == [*source, EOS]
+        assert (batch.src[row][~batch.src_mask[row]] == PAD).all()
+        assert batch.tgt_out[row].tolist() == [*target, EOS] + [PAD] * padding
+        assert batch.tgt_in[row].tolist() == [BOS, *target] + [PAD] * padding
+    assert batch.src.shape[1] == encoded.source_lengths[indices].max()
+    assert batch.tgt_out.shape[1] == encoded.target_lengths[indices].max()
+
+
+def test_pairs_with_a_side_that_is_too_long_are_dropped_and_counted_and_ids_still_name_the_given_pairs():
+    encoded = encode([Pair("a b c", "a"), Pair("a", "b"), Pair("a", "a b c"), Pair("a b", "c")], max_length=3)
+
+    assert (len(encoded), encoded.num_dropped) == (2, 2)
+    assert encoded.batch([0, 1]).ids.tolist() == [1, 3]
+
+
+def test_nothing_is_dropped_without_a_limit():
+    assert encode([Pair("a " * 5000, "b")]).num_dropped == 0
+
+
+def test_a_limit_that_leaves_nothing_is_refused():
+    with pytest.raises(ValueError, match=r"data.max_length \(2\) leaves none of the 3 pairs"):
+        encode([Pair("a b", "a")] * 3, max_length=2)
+
+
+def test_no_pairs_are_an_empty_set():
+    assert len(encode([])) == 0
+    assert encode([], max_length=3).num_dropped == 0
+
+
+def test_unknown_symbols_are_counted():
+    assert encode([Pair("a ? !", "b"), Pair("?", "c ?")]).num_unknown == (3, 1)
+    assert encode([Pair("?", "b")]).batch([0]).src.tolist() == [[UNK, EOS]]
+
+
+def test_each_side_has_its_own_tokenizer():
+    chars = Tokenizer.fit(TokenizerKind.char, ["xy"])
+
+    batch = EncodedPairs.from_pairs([Pair("a b", "xyx")], WORDS, chars).batch([0])
+
+    assert batch.src.tolist() == [[A, B, EOS]]
+    assert batch.tgt_out.tolist() == [[4, 5, 4, EOS]]
+
+
+def test_more_pairs_than_are_tokenised_at_once_keep_their_order():
+    pairs = [Pair("a" if number % 3 else "b", "c") for number in range(20_000)]
+
+    batch = encode(iter(pairs)).batch(np.arange(20_000))
+
+    assert batch.ids.tolist() == list(range(20_000))
+    assert (batch.src[:, 0] == torch.tensor([A if number % 3 else B for number in range(20_000)])).all()
+
+
+def test_a_pair_takes_about_as_much_room_as_its_tokens_do_also_when_pickled():
+    encoded = encode([Pair("a b c", "d e")] * 10_000)
+
+    assert len(pickle.dumps(encoded)) < 10_000 * (7 * 4 + 3 * 8) + 2_000

@@ -1,0 +1,322 @@
+"""The page in a browser: opened from disk, network blocked, every error a failure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shutil
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from seq2see.maps import AttentionLog, Example, Maps, page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None and not os.environ.get("CI"), reason="needs Chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def show(browser, tmp_path: Path) -> Iterator[Callable]:
+    """Opens a log's page; at the end no error may have been logged and no request made."""
+    contexts, complaints = [], []
+
+    def open_page(log: AttentionLog, *, address: str = "", width: int = 1280, height: int = 800, scheme: str = "light"):
+        file = tmp_path / "attention.html"
+        file.write_text(page.render(log), encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on(
+            "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+        )
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+        tab.on(
+            "request", lambda request: complaints.append(request.url) if not request.url.startswith("file:") else None
+        )
+        tab.goto(file.as_uri() + address)
+        settle(tab)
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert [text for text in complaints if not text.startswith("blob:")] == []
+
+
+def settle(tab) -> None:
+    """Wait until the last change has been drawn."""
+    deadline = time.monotonic() + 20
+    while not tab.evaluate("(({ turn, settled }) => turn && turn === settled)(document.documentElement.dataset)"):
+        assert time.monotonic() < deadline, "the page has not finished drawing"
+        tab.wait_for_timeout(20)
+
+
+def cells_of(tab) -> str:
+    """The large map's pixels, to compare."""
+    return tab.evaluate("document.querySelector('#cells').toDataURL()")
+
+
+def test_the_first_view_is_the_best_aligned_head_read_in_words(show, make_log):
+    tab = show(make_log())
+    assert tab.inner_text("#plate-title").startswith("Cross-attention, layer ")
+    assert "when predicting \u201csieht\u201d" in tab.inner_text("#said")
+    assert "goes to \u201csees\u201d. This is the true link." in tab.inner_text("#said")
+    assert tab.get_attribute("#said", "aria-live") == "polite"
+    assert "8 hit" in tab.inner_text("#marks") and "0 missed" in tab.inner_text("#marks")
+
+
+def test_the_slider_moves_the_map_the_scores_and_the_hypothesis(show, make_log):
+    tab = show(make_log())
+    before, texts = cells_of(tab), tab.inner_text("#texts")
+    tab.focus("#step")
+    tab.keyboard.press("Home")
+    settle(tab)
+    assert cells_of(tab) != before
+    assert tab.inner_text("#texts") != texts
+    assert tab.inner_text("#step-name").startswith("step 0")
+    assert tab.get_attribute("#step", "aria-valuetext").startswith("step 0")
+    assert "step=0" in tab.url
+
+
+def test_play_walks_through_training_and_stops(show, make_log):
+    tab = show(make_log(steps=(0, 100, 1000)))
+    tab.evaluate(
+        "(() => { const name = document.querySelector('#step-name'); window.seen = [];"
+        " new MutationObserver(() => window.seen.push(name.textContent)).observe(name, { childList: true }); })()"
+    )
+    tab.click("#play")
+    tab.wait_for_selector("#play[aria-pressed=true]")
+    tab.wait_for_selector("#play[aria-pressed=false]", timeout=20_000)
+    settle(tab)
+    seen = [name.split(",")[0] for name in tab.evaluate("window.seen")]
+    assert list(dict.fromkeys(seen)) == ["step 0", "step 100", "step 1\u202f000"]
+    assert tab.input_value("#step") == "2"
+
+
+def test_arrow_keys_move_the_cell_and_the_sentence_follows(show, make_log):
+    log = make_log()
+    tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&row=1&column=1")
+    tab.focus("#plate")
+    tab.keyboard.press("ArrowDown")
+    tab.keyboard.press("End")
+    settle(tab)
+    assert "when predicting \u201csieht\u201d" in tab.inner_text("#said") and "\u201c<eos>\u201d" in tab.inner_text(
+        "#said"
+    )
+    tab.keyboard.press("Home")
+    for _ in range(2):
+        tab.keyboard.press("Shift+ArrowRight")
+    settle(tab)
+    expected = log.maps(1200).cross[0, 1, 2, 1, :3].sum()
+    assert f"{expected:.2f} of the attention goes to \u201ctoday the small\u201d" in tab.inner_text("#said")
+    assert "row=2&column=1-3" in tab.url
+
+
+def test_the_sentence_says_the_stored_weight(show, make_log):
+    log = make_log()
+    for query, key in ((0, 0), (3, 5), (7, 2)):
+        tab = show(log, address=f"#kind=cross&pair=3&layer=1&head=2&step=64&row={query + 1}&column={key + 1}")
+        said = float(tab.inner_text(".readout"))
+        assert said == pytest.approx(log.maps(64).cross[2, 0, 1, query, key], abs=0.01)
+
+
+def test_everything_can_be_reached_with_the_keyboard(show, make_log):
+    tab = show(make_log())
+    reached = set()
+    for _ in range(90):
+        tab.keyboard.press("Tab")
+        reached.add(
+            tab.evaluate(
+                "(() => { const at = document.activeElement; return at.id || at.closest('[id]')?.id || at.tagName; })()"
+            )
+        )
+    wanted = {
+        "example", "example-on", "tab-cross", "measure", "sorted", "thumbs", "scale", "rows", "other-step", "drawing",
+        "plate", "truth", "play", "step", "ledger", "theme", "save-svg", "save-csv", "copy-link",
+    }  # fmt: skip
+    assert wanted <= reached
+
+
+def test_tabs_and_heads_follow_the_arrow_keys(show, make_log):
+    tab = show(make_log())
+    tab.focus("#tab-cross")
+    tab.keyboard.press("ArrowLeft")
+    settle(tab)
+    assert tab.get_attribute("#tab-decoder", "aria-selected") == "true"
+    assert tab.evaluate("document.activeElement.id") == "tab-decoder"
+    assert tab.locator("path.hidden-cells").count() == 1, "cells that come later are hatched"
+    tab.focus("#thumbs [aria-pressed=true]")
+    tab.keyboard.press("ArrowRight")
+    settle(tab)
+    assert tab.evaluate("document.activeElement.getAttribute('aria-label')").startswith("Layer ")
+    assert tab.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+
+
+def test_rows_can_be_named_for_what_they_read(show, make_log):
+    tab = show(make_log(), address="#kind=cross&pair=1&layer=2&head=4&step=1200&row=1&column=1")
+    first = lambda: tab.text_content("[data-row='0']")  # noqa: E731
+    assert first() == "heute"
+    assert "0 hit" in tab.inner_text("#marks")
+    tab.click("#rows [data-value=reads]")
+    settle(tab)
+    assert first() == "<bos>"
+    assert "8 hit" in tab.inner_text("#marks")
+
+
+def test_two_steps_compare_as_a_signed_map(show, make_log):
+    log = make_log()
+    tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&row=2&column=5")
+    tab.select_option("#other-step", "0")
+    settle(tab)
+    change = log.maps(1200).cross[0, 1, 2, 1, 4] - log.maps(0).cross[0, 1, 2, 1, 4]
+    assert float(tab.inner_text(".readout")) == pytest.approx(change, abs=0.015)
+    assert "more of the attention goes to \u201csees\u201d than in this head at step 0" in tab.inner_text("#said")
+    assert "with=0.2.3" in tab.url
+
+
+def test_the_table_sorts_by_any_measure(show, make_log):
+    tab = show(make_log())
+    tab.click("#ledger th button:has-text('entropy')")
+    values = [float(text) for text in tab.locator("#ledger tbody td:nth-child(7) span").all_inner_texts()]
+    assert values == sorted(values, reverse=True)
+    tab.check("#sorted")
+    settle(tab)
+    figures = [float(text) for text in tab.locator("#thumbs b").all_inner_texts()]
+    assert figures == sorted(figures)
+
+
+def test_the_address_brings_back_the_view(show, make_log):
+    address = "#kind=encoder&pair=2&layer=1&head=2&step=300&row=3&column=4&scale=sqrt&drawing=lines"
+    tab = show(make_log(), address=address)
+    assert tab.url.endswith(address)
+    assert tab.inner_text("#plate-title") == "Encoder self-attention, layer 1, head 2"
+    assert tab.locator("path.chosen-join").count() == 1
+
+
+def test_svg_and_csv_hold_the_view(show, make_log, tmp_path: Path):
+    log = make_log()
+    tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&row=2&column=5")
+    with tab.expect_download() as waiting:
+        tab.click("#save-svg")
+    waiting.value.save_as(tmp_path / "view.svg")
+    drawing = ElementTree.parse(tmp_path / "view.svg").getroot()
+    names = [node.text for node in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"sieht", "sees", "Cross-attention, layer 2, head 3"} <= set(names)
+    assert len(list(drawing.iter("{http://www.w3.org/2000/svg}rect"))) >= 81
+    with tab.expect_download() as waiting:
+        tab.click("#save-csv")
+    waiting.value.save_as(tmp_path / "view.csv")
+    rows = list(csv.reader(io.StringIO((tmp_path / "view.csv").read_text(encoding="utf-8"))))
+    weights = np.array([[float(cell) for cell in row[2:]] for row in rows[1:]])
+    np.testing.assert_allclose(weights, log.maps(1200).cross[0, 1, 2, :9, :9], atol=0.01)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_follow_the_system_and_the_button(show, make_log, scheme: str):
+    tab = show(make_log(steps=(0, 10)), scheme=scheme)
+    brightness = "(() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0])()"
+    assert (tab.evaluate(brightness) < 60) == (scheme == "dark")
+    before = cells_of(tab)
+    while tab.inner_text("#theme") != ("Light" if scheme == "dark" else "Dark"):
+        tab.click("#theme")
+    settle(tab)
+    assert (tab.evaluate(brightness) < 60) == (scheme == "light")
+    assert cells_of(tab) != before
+
+
+def test_it_is_usable_at_360_pixels(show, make_log):
+    tab = show(make_log(), width=360, height=740)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+    box = tab.locator("#cells").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 360 and box["width"] > 150
+    tab.mouse.click(box["x"] + 5, box["y"] + 5)
+    settle(tab)
+    assert "row=1&column=1" in tab.url
+
+
+def test_hostile_long_right_to_left_and_wide_tokens_are_only_text(show, make_log):
+    words = (
+        "</script><script>alert(1)</script>",
+        "<img src=x onerror=alert(2)>",
+        "מרחבא",
+        "注意力机制",
+        "x" * 200,
+        "{{data}}",
+    )
+    text = " ".join(words)
+    examples = [
+        Example(0, text, text, (*words, "<eos>"), (*words, "<eos>"), links=tuple((i, i) for i in range(6))),
+        Example(1, "a", "", ("a", "<eos>"), ("<eos>",)),
+    ]
+    log = make_log(None, steps=(0, 10), examples=examples)
+    tab = show(log, address="#kind=cross&pair=1&layer=1&head=1&step=10&row=1&column=2")
+    assert tab.locator("img").count() == 0
+    assert words[0] in tab.inner_text("#texts") and words[1] in tab.inner_text("#said")
+    for drawing in ("map", "lines"):
+        for pair in (1, 2):
+            tab = show(log, address=f"#kind=decoder&pair={pair}&drawing={drawing}")
+            assert tab.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_a_map_of_512_by_512_draws(show):
+    size = 512
+    tokens = (*(f"t{i}" for i in range(size - 1)), "<eos>")
+    text = " ".join(tokens[:-1])
+    model = {"d_model": 8, "num_heads": 1, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    straight = np.eye(size, dtype=np.float32)[None, None, None]
+    log = AttentionLog.of_maps(
+        Maps(straight, straight, straight), examples=[Example(0, text, text, tokens, tokens)], model=model
+    )
+    tab = show(log)
+    side = tab.evaluate("document.querySelector('#cells').width")
+    assert side >= size
+    first, middle, corner = tab.evaluate(
+        "(() => { const canvas = document.querySelector('#cells'), s = canvas.width;"
+        " const pixels = canvas.getContext('2d').getImageData(0, 0, s, s).data;"
+        " const at = (x, y) => Array.from(pixels.slice(4 * (y * s + x), 4 * (y * s + x) + 3)).join();"
+        " return [at(1, 1), at(s / 2 + 1, s / 2 + 1), at(s - 2, 2)]; })()"
+    )
+    assert first == middle != corner
+    assert "1.00 of the attention" in tab.inner_text("#said")
+    tab.focus("#plate")
+    tab.keyboard.press("End")
+    settle(tab)
+    assert "\u201c<eos>\u201d" in tab.inner_text("#said")
+    assert tab.evaluate("document.querySelector('#stage').scrollLeft") > 0, "the chosen cell is brought into sight"
+
+
+def test_a_log_of_one_step_without_truth_has_no_tape_and_no_marks(show, make_maps):
+    examples = [Example(0, "a b", None, ("a", "b", "<eos>"), ("x", "<eos>"))]
+    model = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 2}
+    empty = AttentionLog.create(None, examples=examples, model=model)
+    tab = show(AttentionLog.of_maps(make_maps(empty, 5), examples=examples, model=model, step=5))
+    assert not tab.is_visible("#tape")
+    assert tab.inner_text("#marks") == ""
+    assert "reference" not in tab.inner_text("#texts")

@@ -1,0 +1,159 @@
+"""How a file becomes training, validation and test pairs."""
+
+import random
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seq2see.options import FilesOptions, Normalize
+from seq2see.tasks import Pair, make_task
+from seq2see.text import DataError
+
+SPLITS = ["train", "valid", "test"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("files")
+
+
+def write(path, pairs):
+    path.write_bytes("".join(f"{source}\t{target}\n" for source, target in pairs).encode("utf-8"))
+    return str(path)
+
+
+def task_of(path, pairs, *, normalize=Normalize.nfc, **options):
+    return make_task(FilesOptions(train=write(path, pairs), **options), normalize=normalize)
+
+
+def split_sizes(task):
+    return [len(task.pairs(split)) for split in SPLITS]
+
+
+def numbered(number):
+    return [(f"source {n}", f"target {n}") for n in range(number)]
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), min_size=1, max_size=150))
+def test_splits_share_no_source_lose_no_pair_and_keep_the_order_of_the_file(folder, rows):
+    pairs = [Pair(f"s{source}", f"t{target}") for source, target in rows]
+
+    task = task_of(folder / "x.tsv", [(pair.source, pair.target) for pair in pairs])
+
+    splits = {split: list(task.pairs(split)) for split in SPLITS}
+    assert sorted(sum(splits.values(), [])) == sorted(pairs)
+    sources = [{pair.source for pair in splits[split]} for split in SPLITS]
+    assert sum(map(len, sources)) == len(set().union(*sources))
+    for split in splits.values():
+        kept = set(split)
+        assert split == [pair for pair in pairs if pair in kept][: len(split)]
+    assert splits["train"]
+    assert len(splits["valid"]) <= 6 >= len(splits["test"])
+
+
+@pytest.mark.parametrize(
+    ("number", "held_out"), [(1, 0), (2, 0), (15, 0), (16, 2), (24, 3), (48, 4), (100, 4), (250, 10), (60_000, 2000)]
+)
+def test_four_percent_are_held_out_twice_at_most_2000_pairs_and_of_small_files_a_few(folder, number, held_out):
+    task = task_of(folder / "x.tsv", numbered(number))
+
+    assert split_sizes(task) == [number - 2 * held_out, held_out, held_out]
+    assert task.notes == [
+        f"task.{split} split off task.train: {held_out:,} of {number:,} pairs" for split in SPLITS[1:]
+    ]
+
+
+def test_the_order_of_the_lines_does_not_matter_and_more_lines_move_few_pairs(folder):
+    pairs = numbered(2000)
+    shuffled = random.Random(0).sample(pairs, len(pairs))
+
+    tests = [set(task_of(folder / "x.tsv", rows).pairs("test")) for rows in (pairs, shuffled, numbered(2100))]
+
+    assert tests[0] == tests[1]
+    assert len(tests[0] & tests[2]) >= 0.9 * len(tests[0])
+
+
+def test_sources_that_are_equal_once_normalised_stay_together(folder):
+    composed = [(f"caf\u00e9 {n}", "x") for n in range(200)]
+    pairs = composed + [(unicodedata.normalize("NFD", source), target) for source, target in composed]
+
+    task = task_of(folder / "x.tsv", pairs)
+
+    sources = [{unicodedata.normalize("NFC", pair.source) for pair in task.pairs(split)} for split in SPLITS]
+    assert sum(map(len, sources)) == 200
+    assert split_sizes(task_of(folder / "x.tsv", pairs, normalize=Normalize.none)) == [368, 16, 16]
+
+
+def test_a_source_with_more_pairs_than_there_is_room_for_stays_in_training(folder):
+    pairs = [(f"source {n % 10}", f"target {n}") for n in range(90)] + [(f"rare {n}", "x") for n in range(10)]
+
+    task = task_of(folder / "x.tsv", pairs)
+
+    assert split_sizes(task) == [92, 4, 4]
+    assert all(pair.source.startswith("rare") for split in SPLITS[1:] for pair in task.pairs(split))
+
+
+def test_a_given_split_is_kept_whole_and_only_the_missing_one_is_split_off(folder):
+    valid = write(folder / "valid.tsv", [("a", "b"), ("a", "b")])
+
+    task = task_of(folder / "x.tsv", numbered(100), valid=valid)
+
+    assert split_sizes(task) == [96, 2, 4]
+    assert list(task.pairs("valid")) == [Pair("a", "b")] * 2
+
+
+def test_sources_of_a_given_split_are_not_split_off_into_the_other(folder):
+    pairs = numbered(100)
+    test = {pair.source for pair in task_of(folder / "x.tsv", pairs).pairs("test")}
+    valid = write(folder / "valid.tsv", [pair for pair in pairs if pair[0] in test])
+
+    task = task_of(folder / "x.tsv", pairs, valid=valid)
+
+    assert not test & {pair.source for pair in task.pairs("test")}
+    assert len(task.pairs("test")) == 4
+
+
+def test_what_given_splits_share_with_training_is_kept_and_counted(folder):
+    valid = write(folder / "valid.tsv", [("source 1", "x"), ("source 2", "y"), ("new", "z")])
+    test = write(folder / "test.tsv", [("new", "z")])
+
+    task = task_of(folder / "x.tsv", numbered(20), valid=valid, test=test)
+
+    assert split_sizes(task) == [20, 3, 1]
+    assert task.notes == ["task.valid: 2 of 3 pairs have a source that is also in training (kept)"]
+
+
+def test_a_given_test_file_is_read_though_the_training_file_is_gone(folder):
+    test = write(folder / "test.tsv", [("a", "b")])
+    task = make_task(FilesOptions(train=str(folder / "gone.tsv"), test=test))
+
+    assert list(task.pairs("test")) == [Pair("a", "b")]
+    with pytest.raises(DataError, match=r"gone.tsv: no such file"):
+        task.pairs("valid")
+
+
+def test_train_size_cuts_training_pairs_alone_and_smaller_sets_are_parts_of_larger_ones(folder):
+    tasks = [task_of(folder / "x.tsv", numbered(300), train_size=size) for size in (50, 100, None)]
+
+    trains = [list(task.pairs("train")) for task in tasks]
+    assert [len(train) for train in trains] == [50, 100, 276]
+    assert set(trains[0]) < set(trains[1]) < set(trains[2])
+    assert trains[1] == [pair for pair in trains[2] if pair in set(trains[1])]
+    assert tasks[0].pairs("valid") == tasks[2].pairs("valid")
+    assert tasks[0].pairs("test") == tasks[2].pairs("test")
+
+
+def test_a_train_size_beyond_the_file_is_noted(folder):
+    task = task_of(folder / "x.tsv", numbered(10), train_size=5000)
+
+    assert len(task.pairs("train")) == 10
+    assert task.notes[-1] == "task.train_size (5,000) is more than the 10 training pairs: all are used"
+
+
+@pytest.mark.parametrize("value", [7, ["a", "b", "c"], []])
+def test_a_path_is_one_name_or_two(value):
+    with pytest.raises(ValueError, match="must be a path, or two of parallel files"):
+        make_task(FilesOptions(train=value))

@@ -1,0 +1,434 @@
+"""Every format: what is read, byte for byte, and what is said of a line that cannot be."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import re
+
+import pyarrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from seq2see.options import FilesOptions, OnBadLine
+from seq2see.tasks import Pair, make_task
+from seq2see.text import DataError
+
+QUICK = settings(deadline=None, max_examples=100)
+printable = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(lambda text: text.strip())
+field = printable.map(lambda text: re.sub(r"[\t\n]", "", text).removesuffix("\r")).filter(lambda text: text.strip())
+fields = st.lists(st.tuples(field, field), min_size=1, max_size=6).filter(lambda rows: sorted(rows[0]) != NAMES)
+NAMES = ["source", "target"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("files")
+
+
+def read(path, data=None, *, skip=False, **options):
+    """The training pairs of a file with these bytes, and the notes but for those on splits."""
+    if data is not None:
+        path.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
+    name = [str(side) for side in path] if isinstance(path, list) else str(path)
+    task = make_task(FilesOptions(train=name, **options), on_bad_line=OnBadLine.skip if skip else OnBadLine.error)
+    pairs = [(pair.source, pair.target) for pair in task.pairs("train")]
+    return pairs, [note for note in task.notes if "split off" not in note]
+
+
+def complaint(path, data=None, **options):
+    """The message for the file, without the folder in front of the name."""
+    with pytest.raises(DataError) as error:
+        read(path, data, **options)
+    place = path[0] if isinstance(path, list) else path
+    return str(error.value).replace(f"{place.parent}{os.sep}", "")
+
+
+@QUICK
+@given(fields, st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans())
+def test_any_text_without_tabs_and_line_ends_comes_back_from_tsv_byte_for_byte(folder, rows, end, has_bom, is_packed):
+    data = ("\ufeff" * has_bom + end.join(f"{source}\t{target}" for source, target in rows)).encode("utf-8")
+    path = folder / ("x.tsv.gz" if is_packed else "x.tsv")
+    if not has_bom and data.startswith(b"\xef\xbb\xbf"):
+        return  # a text that begins with a byte order mark cannot be told from a file that does
+
+    assert read(path, gzip.compress(data) if is_packed else data) == (rows, [])
+
+
+@QUICK
+@given(st.lists(st.tuples(printable, printable), min_size=1, max_size=6))
+def test_any_text_comes_back_from_csv_as_the_standard_writer_wrote_it(folder, rows):
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer, quoting=csv.QUOTE_ALL).writerows([NAMES, *rows])
+
+    assert read(folder / "x.csv", buffer.getvalue(), source="source", target="target")[0] == rows
+
+
+@QUICK
+@given(st.lists(st.tuples(printable, printable), min_size=1, max_size=6), st.booleans())
+def test_any_text_comes_back_from_jsonl_and_parquet(folder, rows, ascii_only):
+    entries = [{"source": source, "target": target, "id": 7} for source, target in rows]
+    lines = "".join(json.dumps(entry, ensure_ascii=ascii_only) + "\n" for entry in entries)
+    parquet.write_table(pyarrow.Table.from_pylist(entries), folder / "x.parquet")
+
+    assert read(folder / "x.jsonl", lines)[0] == rows
+    assert read(folder / "x.parquet")[0] == rows
+
+
+@QUICK
+@given(fields)
+def test_any_lines_come_back_from_two_parallel_files(folder, rows):
+    sides = [folder / "x.en", folder / "x.de"]
+    for side, lines in zip(sides, zip(*rows, strict=True), strict=True):
+        if lines[0].startswith("\ufeff"):
+            return
+        side.write_bytes("".join(f"{line}\n" for line in lines).encode("utf-8"))
+
+    assert read(sides)[0] == rows
+
+
+def test_quote_marks_are_text_in_tsv_and_swallow_nothing(tmp_path):
+    lines = [
+        '"open\tauf',
+        'in "the" middle\tin "der" Mitte',
+        "o'ne\tei\"ns",
+        'end"\t"',
+        *[f"{n}\t{n}" for n in range(8)],
+    ]
+
+    pairs, _ = read(tmp_path / "x.tsv", "\n".join(lines))
+
+    assert [f"{source}\t{target}" for source, target in pairs] == lines
+
+
+@pytest.mark.parametrize(
+    "word", ["NA", "N/A", "nan", "null", "None", "-", "1e5", "007", "true", "2020-01-01T00:00:00", "#"]
+)
+@pytest.mark.parametrize("suffix", ["tsv", "csv", "jsonl"])
+def test_nothing_is_taken_for_a_missing_value_a_number_or_a_date(tmp_path, word, suffix):
+    separator = "," if suffix == "csv" else "\t"
+    data = json.dumps({"source": word, "target": word}) if suffix == "jsonl" else f"{word}{separator}{word}"
+
+    assert read(tmp_path / f"x.{suffix}", data)[0] == [(word, word)]
+
+
+def test_a_byte_order_mark_is_dropped_and_the_columns_are_found(tmp_path):
+    with_mark, _ = read(tmp_path / "x.tsv", "\ufeffsource\ttarget\na b\tb a\n", source="source", target="target")
+    without, _ = read(tmp_path / "x.tsv", "source\ttarget\na b\tb a\n", source="source", target="target")
+
+    assert with_mark == without == [("a b", "b a")]
+
+
+def test_only_newlines_end_a_line(tmp_path):
+    odd = "one\x0btwo\x0c\x1c\x85\u2028\u2029three\rfour"
+
+    assert read(tmp_path / "x.tsv", f"{odd}\tb\r\nc\td\r\r\n")[0] == [(odd, "b"), ("c", "d\r")]
+
+
+def test_blank_lines_of_any_white_space_are_skipped_and_counted(tmp_path):
+    pairs, notes = read(tmp_path / "x.tsv", "a\tb\n\n  \u00a0\u3000\n\t\nc\td\n\r\n")
+
+    assert pairs == [("a", "b"), ("c", "d")]
+    assert notes == [f"{tmp_path / 'x.tsv'}: 4 blank lines skipped"]
+    assert read(tmp_path / "y.tsv", "\na\tb")[1] == [f"{tmp_path / 'y.tsv'}: 1 blank line skipped"]
+
+
+BAD_LINES = {
+    "three fields": (
+        "x.tsv",
+        "a\tb\nc\td\te\n",
+        "2: 3 fields where 2 were expected, remove a separator, choose columns as in",
+    ),
+    "one field": (
+        "x.tsv",
+        "a\tb\nc d\n",
+        "2: 1 field where 2 were expected, write source and target with one separator",
+    ),
+    "empty target": ("x.tsv", "a\tb\nc d\t\n", "2: empty target, fill it in or remove the line"),
+    "empty source": ("x.tsv", "a\tb\n\td\n", "2: empty source, fill it in"),
+    "blank target": ("x.tsv", "a\tb\nc d\t  \n", "2: blank target, fill it in"),
+    "latin-1": (
+        "x.tsv",
+        b"a\tb\nsch\xf6n\tc\n",
+        "2: not UTF-8 (byte 0xF6 at byte 4 of the line), save the file as UTF-8",
+    ),
+    "latin-1 csv": (
+        "x.csv",
+        b"a,b\nsch\xf6n,c\n",
+        "2: not UTF-8 (byte 0xF6 at byte 4 of the line), save the file as UTF-8",
+    ),
+    "empty csv field": ("x.csv", "a,b\nc,\n", "2: empty target"),
+    "stray quote": (
+        "x.csv",
+        'a,b\nc "d" e,f\n',
+        "2: a quote mark inside a field, write it twice and the field in quotes",
+    ),
+    "open quote": ("x.csv", 'a,b\n"c,d\n', "2: a quoted field begins here and never ends"),
+    "missing key": (
+        "x.jsonl",
+        '{"source":"a","target":"b"}\n{"source":"c"}\n',
+        "2: no key 'target', there are: source; choose",
+    ),
+    "half an object": (
+        "x.jsonl",
+        '{"source":"a","target":"b"}\n{"source":"c",\n',
+        "2: not JSON (Expecting property name",
+    ),
+    "a list": ("x.jsonl", '{"source":"a","target":"b"}\n["c","d"]\n', "2: not a JSON object, write one object a line"),
+    "null": (
+        "x.jsonl",
+        '{"source":"a","target":"b"}\n{"source":"c","target":null}\n',
+        "2: 'target' is null, write it as text",
+    ),
+    "a number": (
+        "x.jsonl",
+        '{"source":"a","target":"b"}\n{"source":"c","target":1e5}\n',
+        "2: 'target' is a number, not text",
+    ),
+    "surrogate": (
+        "x.jsonl",
+        '{"source":"a","target":"b"}\n{"source":"c","target":"\\ud800"}\n',
+        "2: 'target' holds half a character",
+    ),
+    "deep": ("x.jsonl", '{"source":"a","target":"b"}\n' + '{"a":' * 9999 + "\n", "2: not readable as JSON ("),
+    "huge": ("x.jsonl", '{"source":"a","target":"b"}\n{"a":' + "9" * 5000 + "}\n", "2: not readable as JSON ("),
+}
+
+
+@pytest.mark.parametrize(("name", "data", "message"), BAD_LINES.values(), ids=BAD_LINES)
+def test_a_bad_line_is_an_error_that_names_file_line_and_remedy_or_is_skipped_and_counted(
+    tmp_path, name, data, message
+):
+    said = complaint(tmp_path / name, data)
+    assert said.startswith(f"{name}, line {message}")
+    assert said.endswith(", or set data.on_bad_line=skip")
+    assert "\n" not in said
+
+    pairs, notes = read(tmp_path / name, data, skip=True)
+    assert pairs == [("a", "b")]
+    assert [
+        note.replace(str(tmp_path) + os.sep, "").startswith(f"{name}: 1 bad line skipped, the first is line 2: ")
+        for note in notes
+    ] == [True]
+
+
+def test_two_fields_are_expected_from_the_first_line_on(tmp_path):
+    assert complaint(tmp_path / "x.tsv", "a\tb\tc\n").startswith("x.tsv, line 1: 3 fields where 2 were expected")
+
+
+def test_lines_are_counted_as_an_editor_counts_them(tmp_path):
+    jsonl = '{"source":"a","target":"b"}\n\n\n{"source":"c","target":"d"}\n{"source":"e","target":\n'
+    assert complaint(tmp_path / "x.jsonl", jsonl).startswith("x.jsonl, line 5: not JSON (Expecting value at column 24)")
+    assert complaint(tmp_path / "x.csv", 'a,"b\nb"\r\n\r\nc\r\n').startswith(
+        "x.csv, line 4: 1 field where 2 were expected"
+    )
+
+
+def test_csv_follows_rfc_4180(tmp_path):
+    data = 'Hello,"Hallo, ""Welt"""\r\n"two\r\nlines","zwei\n\nZeilen"\r\n"","x"\n\n"",""\r\n a , b \r\nnull,007'
+
+    pairs, notes = read(tmp_path / "x.csv", data, skip=True)
+
+    assert pairs == [("Hello", 'Hallo, "Welt"'), ("two\r\nlines", "zwei\n\nZeilen"), (" a ", " b "), ("null", "007")]
+    assert notes[0].endswith("1 blank line skipped")
+    assert "2 bad lines skipped, the first is line 6: empty source" in notes[1]
+
+
+def test_a_stray_quote_in_csv_costs_one_line_when_bad_lines_are_skipped(tmp_path):
+    data = 'a,b\nan "odd one,c\n' + "".join(f"{n},{n}\n" for n in range(12)) + '"another,d\nlast,e\n'
+
+    pairs, notes = read(tmp_path / "x.csv", data, skip=True)
+
+    assert [source for source, _ in pairs] == ["a", *map(str, range(12)), "last"]
+    assert "2 bad lines skipped" in notes[0]
+
+
+def test_a_header_is_read_as_names_only_when_columns_are_named(tmp_path):
+    path = tmp_path / "x.tsv"
+    data = "english\tgerman\na\tb\n"
+
+    assert read(path, data)[0] == [("english", "german"), ("a", "b")]
+    assert read(path, data, source=1, target=0)[0] == [("german", "english"), ("b", "a")]
+    assert read(path, data, source="1", target="0")[0] == [("german", "english"), ("b", "a")]
+    assert read(path, data, source="german", target="english")[0] == [("b", "a")]
+    assert read(path, data, source="german", target=0)[0] == [("b", "a")]
+
+
+def test_a_header_that_says_source_and_target_is_one_and_a_note_says_so(tmp_path):
+    path = tmp_path / "x.csv"
+
+    pairs, notes = read(path, "target,source\nb,a\n")
+
+    assert pairs == [("a", "b")]
+    assert notes == [
+        f"{path}, line 1: read as the names of the columns, set task.source=0 task.target=1 if it is a pair"
+    ]
+    assert read(path, source=1, target=0) == ([("source", "target"), ("a", "b")], [])
+
+
+def test_with_columns_chosen_a_line_must_have_the_fields_of_the_first(tmp_path):
+    path = tmp_path / "x.tsv"
+    data = "1\ta\tb\n2\tc\td\n"
+
+    assert read(path, data, source=1, target=2)[0] == [("a", "b"), ("c", "d")]
+    said = complaint(path, data + "3\te\n", source=1, target=2)
+    assert said.startswith("x.tsv, line 3: 2 fields where 3 were expected, give it as many as the first line, or set")
+    assert "line 3: 4 fields where 3" in complaint(path, data + "3\te\tf\tg\n", source=1, target=2)
+
+
+def test_a_column_that_does_not_exist_is_answered_with_the_nearest(tmp_path):
+    path = tmp_path / "x.tsv"
+    data = "english\tgerman\tgerman\na\tb\tc\n"
+
+    said = complaint(path, data, source="englsh", target="german")
+    assert said.startswith(
+        "x.tsv, line 1: no column 'englsh' (task.source), nearest: english; there are: english, german"
+    )
+    assert "2 columns are named 'german', choose task.target by number" in complaint(
+        path, source="english", target="german"
+    )
+    assert "no column 3 (task.target): there are 3 fields, counted from 0" in complaint(path, source=0, target=3)
+    assert "no column -1 (task.source)" in complaint(path, source=-1, target=0)
+
+
+def test_features_are_single_words_before_the_source(tmp_path):
+    data = "lemma\tform\ttags\ngehen\tging\tV;PST;1 SG\ngeht\tgeht\t\n"
+
+    pairs, _ = read(tmp_path / "x.tsv", data, source="lemma", target="form", features="tags")
+    assert pairs == [("V PST 1_SG gehen", "ging"), ("geht", "geht")]
+    pairs, _ = read(tmp_path / "y.tsv", "gehen\tging\tV|PST\n", features=2, features_separator="|")
+    assert pairs == [("V PST gehen", "ging")]
+    entry = {"source": "gehen", "target": "ging", "tags": ["V", "PST"]}
+    assert read(tmp_path / "x.jsonl", json.dumps(entry), features="tags")[0] == [("V PST gehen", "ging")]
+
+
+def test_json_objects_may_be_nested_and_other_keys_may_hold_anything(tmp_path):
+    nested = '{"id":1,"translation":{"en":"a cat","de":"eine Katze"}}\n'
+    assert read(tmp_path / "x.jsonl", nested, source="en", target="de")[0] == [("a cat", "eine Katze")]
+    other = '{"source":"a","target":"b","meta":null}\n{"meta":{"x":1},"source":"c","target":"d"}\n'
+    assert read(tmp_path / "x.jsonl", other)[0] == [("a", "b"), ("c", "d")]
+    said = complaint(tmp_path / "x.jsonl", nested, source="eng", target="de")
+    assert said.startswith(
+        "x.jsonl, line 1: no key 'eng', nearest: en; there are: en, de, id, translation; choose with task.source"
+    )
+
+
+def test_parquet_columns_are_chosen_by_name_number_or_language(tmp_path):
+    path = tmp_path / "a::b [1].parquet"
+    rows = [
+        {"x": "NA", "translation": {"en": "a", "de": "1e5"}, "z": 3.5},
+        {"x": "q\r", "translation": {"en": "b", "de": "ü"}, "z": None},
+    ]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+
+    assert read(path, source="en", target="de")[0] == [("a", "1e5"), ("b", "ü")]
+    assert read(path, source="x", target="de")[0] == [("NA", "1e5"), ("q\r", "ü")]
+    assert read(path, source=0, target="en")[0] == [("NA", "a"), ("q\r", "b")]
+    assert complaint(path, source="x", target="z").startswith("a::b [1].parquet, row 1: 'z' is a number, not text")
+    flat = tmp_path / "x.parquet"
+    parquet.write_table(pyarrow.table({"english": ["a"], "german": ["b"]}), flat)
+    assert complaint(flat).startswith("x.parquet: no column 'source' (task.source), there are: english, german")
+    assert complaint(tmp_path / "y.parquet", "no").startswith("y.parquet: not readable as parquet (")
+    parquet.write_table(pyarrow.table({"source": ["a"], "target": ["b"]}).slice(0, 0), flat)
+    assert complaint(flat).startswith("x.parquet: no pairs (the file is empty)")
+
+
+def test_parallel_files_of_unequal_length_are_refused_with_both_counts_and_nothing_is_cut_short(tmp_path):
+    sides = [tmp_path / "ten.src", tmp_path / "eleven.tgt"]
+    sides[0].write_bytes(b"x\n" * 10)
+    sides[1].write_bytes(b"y\n" * 10 + b"y")
+
+    for skip in (False, True):
+        said = complaint(sides, skip=skip)
+        assert said.startswith(
+            "eleven.tgt, line 11: no line to go with it, ten.src has 10 lines and eleven.tgt has 11, give both"
+        )
+    assert complaint(sides[::-1]).startswith("eleven.tgt, line 11: no line")
+
+
+def test_parallel_lines_keep_their_tabs_and_a_line_that_is_blank_in_one_file_is_named(tmp_path):
+    sides = [tmp_path / "x.en.gz", tmp_path / "x.de"]
+    sides[0].write_bytes(gzip.compress(b"a\tb\n\nc\n"))
+    sides[1].write_bytes(b"d\te\n \nf\n")
+    pairs, notes = read(sides)
+    assert pairs == [("a\tb", "d\te"), ("c", "f")]
+    assert notes == [f"{sides[0]} and {sides[1]}: 1 blank line skipped"]
+
+    sides[1].write_bytes(b"d\n \n\n")
+    assert complaint(sides).startswith("x.de, line 3: empty target")
+    sides[0].write_bytes(gzip.compress(b"\xef\xbb\xbf"))
+    sides[1].write_bytes(b"d")
+    assert complaint(sides).startswith("x.de, line 1: no line to go with it, x.en.gz has 0 lines and x.de has 1")
+    with pytest.raises(ValueError, match="parallel files have none"):
+        read(sides, source=0, target=1)
+
+
+@pytest.mark.parametrize("data", ["", "\n \n\t\n", "\ufeff"])
+def test_a_file_without_pairs_is_an_error(tmp_path, data):
+    reason = "the file is empty" if not data.strip("\ufeff") else "3 blank lines skipped"
+
+    assert complaint(tmp_path / "x.tsv", data) == f"x.tsv: no pairs ({reason}), give it at least one line"
+
+
+def test_one_pair_is_enough(tmp_path):
+    assert read(tmp_path / "x.tsv", "a b\tb a")[0] == [("a b", "b a")]
+
+
+def test_a_missing_file_is_named_with_its_neighbours(tmp_path):
+    (tmp_path / "pairs.tsv").touch()
+
+    assert complaint(tmp_path / "pair.tsv") == f"pair.tsv: no such file, nearest in {tmp_path}: pairs.tsv"
+    assert complaint(tmp_path / "qqq.txt").startswith("qqq.txt: no such file, and no similar name in")
+    assert "no such file, nor a folder" in complaint(tmp_path / "nowhere" / "x.tsv")
+    (tmp_path / "folder.tsv").mkdir()
+    (tmp_path / "folder.tsv" / "in.tsv").touch()
+    assert complaint(tmp_path / "folder.tsv") == "folder.tsv: a folder, not a file, name a file in it: in.tsv"
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_named(tmp_path):
+    (tmp_path / "x.tsv").touch(mode=0)
+
+    assert complaint(tmp_path / "x.tsv").startswith("x.tsv: cannot be read (Permission denied), check")
+
+
+def test_what_is_no_packed_file_and_what_is_half_of_one_are_named(tmp_path):
+    assert complaint(tmp_path / "x.tsv.gz", "a\tb").startswith("x.tsv.gz: cannot be unpacked (")
+    half = gzip.compress(os.urandom(999).hex().encode("ascii"))[:300]
+    assert complaint(tmp_path / "x.tsv.gz", half).startswith("x.tsv.gz: cannot be unpacked (")
+
+
+def test_utf_16_is_named(tmp_path):
+    assert (
+        complaint(tmp_path / "x.tsv", "a\tb".encode("utf-16"))
+        == "x.tsv, line 1: not UTF-8 but UTF-16, save the file as UTF-8"
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["数据.tsv", "it's.tsv", "a b=c,d.tsv", "[x]{y}*.TSV", "~x.tsv", "-.tsv", 'q"q.tsv', "no suffix"]
+)
+def test_any_file_name_is_read(tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(b"a\tb")
+
+    assert make_task(FilesOptions(train=name)).pairs("train") == [Pair("a", "b")]
+
+
+def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    (tmp_path / "x.tsv").write_bytes(b"a\tb")
+
+    assert make_task(FilesOptions(train="~/x.tsv")).pairs("train") == [Pair("a", "b")]
+
+
+def test_an_edited_file_is_read_anew_though_size_and_time_are_the_same(tmp_path):
+    path = tmp_path / "x.parquet"
+    for text in ("a", "b"):
+        parquet.write_table(pyarrow.table({"source": [text], "target": [text]}), path)
+        os.utime(path, (1e9, 1e9))
+        assert read(path)[0] == [(text, text)]

@@ -1,0 +1,93 @@
+"""Every option trains, is saved, comes back whole and translates."""
+
+import io
+from itertools import groupby
+
+import pytest
+import torch
+from option_sets import EVERY_OPTION, EVERY_OPTION_NAMES, SIZES, all_choices
+from torch.nn import functional as F
+
+from seq2see.decoding import greedy
+from seq2see.options import Activation, ModelOptions
+from seq2see.text import BOS, EOS, PAD
+from seq2see.transformer import Transformer
+
+VOCABULARY = 9
+
+
+def copy_task():
+    """Six sources of two to four symbols, to be copied."""
+    torch.manual_seed(0)
+    lengths = torch.tensor([4, 4, 3, 3, 2, 2])
+    src = torch.randint(4, VOCABULARY, (6, 5))
+    places = torch.arange(5)
+    src = src.masked_fill(places == lengths[:, None], EOS).masked_fill(places > lengths[:, None], PAD)
+    tgt_in = torch.cat((torch.full((6, 1), BOS), src[:, :-1]), dim=1)
+    return src, src != PAD, tgt_in, src
+
+
+def loss_of(model):
+    src, src_mask, tgt_in, tgt_out = copy_task()
+    return F.cross_entropy(model(src, src_mask, tgt_in).transpose(1, 2), tgt_out, ignore_index=PAD)
+
+
+def train(model, steps=20):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(steps):
+        loss = loss_of(model)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+    return losses
+
+
+def assert_trains_and_comes_back(options):
+    torch.manual_seed(1)
+    model = Transformer(options, VOCABULARY, VOCABULARY)
+    losses = train(model)
+    assert all(loss == loss for loss in losses)
+    assert sum(losses[-3:]) < sum(losses[:3])
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    file.seek(0)
+    torch.manual_seed(2)
+    again = Transformer(options, VOCABULARY, VOCABULARY)
+    again.load_state_dict(torch.load(file, weights_only=True), strict=True)
+    assert (again.output_proj.weight is again.target_embedding.weight) == options.tie_embeddings
+    src, src_mask, tgt_in, _ = copy_task()
+    assert torch.equal(again.eval()(src, src_mask, tgt_in), model.eval()(src, src_mask, tgt_in))
+    hypotheses = greedy(model, src, src_mask, max_lengths=[6] * 6)
+    assert hypotheses == greedy(again, src, src_mask, max_lengths=[6] * 6)
+    for hypothesis in hypotheses:
+        assert len(hypothesis.ids) <= 6 and hypothesis.score < 0
+        assert not {PAD, BOS, EOS} & set(hypothesis.ids)
+
+
+@pytest.mark.parametrize("options", EVERY_OPTION, ids=EVERY_OPTION_NAMES)
+def test_a_covering_set_of_options_trains_saves_reloads_and_decodes(options):
+    assert_trains_and_comes_back(options)
+
+
+def kinds(choice):
+    return tuple(choice[name].name for name in ("position", "cross_position", "score"))
+
+
+FULL_MATRIX = {"-".join(key): list(choices) for key, choices in groupby(all_choices(), kinds)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FULL_MATRIX)
+def test_every_combination_of_options_trains_saves_reloads_and_decodes(name):
+    for choice in FULL_MATRIX[name]:
+        assert_trains_and_comes_back(ModelOptions(**SIZES, **choice))
+
+
+def test_weights_of_other_options_are_not_taken_for_these():
+    relu, swiglu = (
+        Transformer(ModelOptions(**SIZES, activation=kind), 9, 9) for kind in (Activation.relu, Activation.swiglu)
+    )
+    with pytest.raises(RuntimeError, match="gate_proj"):
+        relu.load_state_dict(swiglu.state_dict())

@@ -1,0 +1,190 @@
+"""Encoder and decoder layers equal torch's, in both norm orders, with the same weights."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+
+from seq2see.attention import PositionTerms
+from seq2see.options import Activation, ModelOptions, NormOrder, Position
+from seq2see.transformer import DecoderLayer, EncoderLayer, FeedForwardLayer, SinusoidalPositions, Transformer
+
+LENGTHS = st.integers(1, 6)
+SEEDS = st.integers(0, 2**31)
+NORMS = pytest.mark.parametrize("norm", NormOrder)
+ACTIVATIONS = pytest.mark.parametrize("activation", [Activation.relu, Activation.gelu])
+DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu])])
+
+
+def device_or_skip(name):
+    if name == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    return torch.device(name)
+
+
+def options_of(norm, activation=Activation.relu):
+    return ModelOptions(
+        d_model=12, num_heads=3, d_ff=20, norm=norm, activation=activation, position=Position.none
+    ).filled()
+
+
+def torch_layer(kind, norm, activation):
+    return kind(
+        12, 3, 20, dropout=0.0, activation=activation.value, batch_first=True, norm_first=norm is NormOrder.pre
+    ).double()
+
+
+def disturb(module):
+    """Moves every parameter from its start, so that no norm is the identity and no bias zero."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return module
+
+
+def attention_pairs(ours, theirs):
+    yield [ours.q_proj.weight, ours.k_proj.weight, ours.v_proj.weight], theirs.in_proj_weight
+    yield [ours.q_proj.bias, ours.k_proj.bias, ours.v_proj.bias], theirs.in_proj_bias
+    yield [ours.out_proj.weight], theirs.out_proj.weight
+    yield [ours.out_proj.bias], theirs.out_proj.bias
+
+
+def module_pairs(ours, theirs):
+    yield [ours.weight], theirs.weight
+    yield [ours.bias], theirs.bias
+
+
+def layer_pairs(ours, theirs):
+    """Our parameters, and torch's that is their concatenation."""
+    yield from attention_pairs(ours.self_attention.attention, theirs.self_attn)
+    norms = [ours.self_attention.norm]
+    if isinstance(ours, DecoderLayer):
+        yield from attention_pairs(ours.cross_attention.attention, theirs.multihead_attn)
+        norms.append(ours.cross_attention.norm)
+    norms.append(ours.feed_forward.norm)
+    for number, norm in enumerate(norms, start=1):
+        yield from module_pairs(norm, getattr(theirs, f"norm{number}"))
+    yield from module_pairs(ours.feed_forward.in_proj, theirs.linear1)
+    yield from module_pairs(ours.feed_forward.out_proj, theirs.linear2)
+
+
+def copy_into(theirs, ours):
+    with torch.no_grad():
+        for parts, whole in layer_pairs(ours, theirs):
+            whole.copy_(torch.cat(parts))
+
+
+def assert_same(result, expected):
+    torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-6)
+
+
+def assert_same_gradients(ours, theirs, inputs, output, expected):
+    direction = torch.randn_like(output)
+    mine = torch.autograd.grad((output * direction).sum(), [*inputs, *ours.parameters()])
+    torchs = torch.autograd.grad((expected * direction).sum(), [*inputs, *theirs.parameters()])
+    assert_same(mine[: len(inputs)], torchs[: len(inputs)])
+    my_gradient = dict(zip(map(id, ours.parameters()), mine[len(inputs) :], strict=True))
+    torchs_gradient = dict(zip(map(id, theirs.parameters()), torchs[len(inputs) :], strict=True))
+    for parts, whole in layer_pairs(ours, theirs):
+        assert_same(torch.cat([my_gradient[id(part)] for part in parts]), torchs_gradient[id(whole)])
+
+
+def vectors(batch, length, device):
+    return torch.randn(batch, length, 12, dtype=torch.float64).to(device).requires_grad_()
+
+
+def padding(batch, length, device):
+    mask = torch.rand(batch, length) < 0.6
+    mask[:, 0] = True  # torch has no answer for a query without keys
+    return mask.to(device)
+
+
+@DEVICES
+@NORMS
+@ACTIVATIONS
+@settings(deadline=None, max_examples=10)
+@given(st.integers(1, 3), LENGTHS, SEEDS)
+def test_the_encoder_layer_is_torchs_with_any_padding(device, norm, activation, batch, num_tokens, seed):
+    device = device_or_skip(device)
+    torch.manual_seed(seed)
+    ours = disturb(EncoderLayer(options_of(norm, activation)).double()).to(device)
+    theirs = torch_layer(nn.TransformerEncoderLayer, norm, activation).to(device)
+    copy_into(theirs, ours)
+    x, mask = vectors(batch, num_tokens, device), padding(batch, num_tokens, device)
+    output, expected = ours(x, mask, PositionTerms()), theirs(x, src_key_padding_mask=~mask)
+    assert_same(output, expected)
+    assert_same_gradients(ours, theirs, [x], output, expected)
+
+
+@DEVICES
+@NORMS
+@ACTIVATIONS
+@settings(deadline=None, max_examples=10)
+@given(st.integers(1, 3), LENGTHS, LENGTHS, SEEDS)
+def test_the_decoder_layer_is_torchs_with_a_causal_mask_and_any_padding_of_the_source(
+    device, norm, activation, batch, num_targets, num_sources, seed
+):
+    device = device_or_skip(device)
+    torch.manual_seed(seed)
+    ours = disturb(DecoderLayer(options_of(norm, activation)).double()).to(device)
+    theirs = torch_layer(nn.TransformerDecoderLayer, norm, activation).to(device)
+    copy_into(theirs, ours)
+    x, memory = vectors(batch, num_targets, device), vectors(batch, num_sources, device)
+    mask = padding(batch, num_sources, device)
+    future = torch.ones(num_targets, num_targets, dtype=torch.bool, device=device).triu(1)
+    output = ours(x, memory, mask, PositionTerms(), PositionTerms())
+    expected = theirs(x, memory, tgt_mask=future, memory_key_padding_mask=~mask)
+    assert_same(output, expected)
+    assert_same_gradients(ours, theirs, [x, memory], output, expected)
+
+
+@NORMS
+def test_the_whole_model_is_torchs_stacks_around_scaled_embeddings_and_sinusoids(norm):
+    torch.manual_seed(0)
+    options = ModelOptions(
+        d_model=12,
+        num_heads=3,
+        d_ff=20,
+        num_encoder_layers=2,
+        num_decoder_layers=3,
+        norm=norm,
+        position=Position.sinusoidal,
+    )
+    model = disturb(Transformer(options, 9, 11).double())
+    encoder_layers, decoder_layers = (
+        nn.ModuleList(torch_layer(kind, norm, Activation.relu) for _ in range(depth))
+        for kind, depth in ((nn.TransformerEncoderLayer, 2), (nn.TransformerDecoderLayer, 3))
+    )
+    for theirs, ours in zip(
+        [*encoder_layers, *decoder_layers], [*model.encoder_layers, *model.decoder_layers], strict=True
+    ):
+        copy_into(theirs, ours)
+    src, tgt_in = torch.randint(9, (2, 6)), torch.randint(11, (2, 5))
+    src_mask = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
+
+    def embedded(table, ids):
+        return table.weight[ids] * 12**0.5 + SinusoidalPositions(12).embed(torch.arange(ids.shape[1]), torch.float64)
+
+    memory = embedded(model.source_embedding, src)
+    for layer in encoder_layers:
+        memory = layer(memory, src_key_padding_mask=~src_mask)
+    memory = model.encoder_norm(memory)
+    x = embedded(model.target_embedding, tgt_in)
+    for layer in decoder_layers:
+        x = layer(x, memory, torch.ones(5, 5, dtype=torch.bool).triu(1), memory_key_padding_mask=~src_mask)
+    assert_same(model.encode(src, src_mask), memory)
+    assert_same(model(src, src_mask, tgt_in), model.decoder_norm(x) @ model.target_embedding.weight.T)
+
+
+@NORMS
+def test_swiglu_gates_with_a_third_map(norm):
+    torch.manual_seed(0)
+    layer = FeedForwardLayer(6, 10, dropout=0.0, activation=Activation.swiglu, norm=norm).double()
+    x = torch.randn(2, 3, 6).double()
+    h = layer.norm(x) if norm is NormOrder.pre else x
+    gate = h @ layer.gate_proj.weight.T + layer.gate_proj.bias
+    gated = gate * torch.sigmoid(gate) * layer.in_proj(h)
+    expected = x + F.linear(gated, layer.out_proj.weight, layer.out_proj.bias)
+    assert_same(layer(x), expected if norm is NormOrder.pre else layer.norm(expected))

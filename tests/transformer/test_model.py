@@ -1,0 +1,309 @@
+"""Promises of the whole model that hold for every option: padding, causality, modes, empty sources."""
+
+from contextlib import contextmanager
+from functools import cache
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from option_sets import EVERY_OPTION, EVERY_OPTION_NAMES, SIZES
+
+from seq2see.attention import MultiHeadAttention
+from seq2see.decoding import greedy
+from seq2see.options import ModelOptions, Position
+from seq2see.text import PAD
+from seq2see.transformer import Transformer
+
+SOURCE_VOCABULARY, TARGET_VOCABULARY = 11, 13
+EACH_OPTION = pytest.mark.parametrize("options", EVERY_OPTION, ids=EVERY_OPTION_NAMES)
+
+
+@cache
+def _model(which):
+    torch.manual_seed(which)
+    model = Transformer(EVERY_OPTION[which], SOURCE_VOCABULARY, TARGET_VOCABULARY).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():  # no norm is the identity, no bias zero
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    return model
+
+
+def model_of(options):
+    return _model(EVERY_OPTION.index(options)).eval()
+
+
+def assert_same(result, expected):
+    torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-6)
+
+
+def ids(vocabulary, batch, length):
+    return torch.randint(4, vocabulary, (batch, length))
+
+
+def some_batch(seed, batch=3, num_sources=6, num_targets=5):
+    """Sources of which the first fills the batch and the last has one token, and targets."""
+    torch.manual_seed(seed)
+    lengths = torch.linspace(num_sources, 1, batch).round().long()
+    src_mask = torch.arange(num_sources) < lengths[:, None]
+    src = ids(SOURCE_VOCABULARY, batch, num_sources).where(src_mask, PAD)
+    return src, src_mask, ids(TARGET_VOCABULARY, batch, num_targets)
+
+
+def gradients(model, scalar):
+    found = torch.autograd.grad(scalar, list(model.parameters()), allow_unused=True, retain_graph=True)
+    return [torch.zeros_like(p) if g is None else g for g, p in zip(found, model.parameters(), strict=True)]
+
+
+@EACH_OPTION
+@settings(deadline=None, max_examples=6)
+@given(
+    st.integers(1, 3),
+    st.integers(1, 6),
+    st.integers(1, 5),
+    st.integers(0, 30),
+    st.integers(0, 30),
+    st.integers(0, 2**31),
+)
+def test_padding_changes_no_real_position_and_no_gradient(
+    options, batch, num_sources, num_targets, source_columns, target_columns, seed
+):
+    model = model_of(options)
+    src, src_mask, tgt_in = some_batch(seed, batch, num_sources, num_targets)
+    logits = model(src, src_mask, tgt_in)
+    padded = model(
+        torch.cat((src, ids(SOURCE_VOCABULARY, batch, source_columns)), dim=1),  # padding may be any symbols
+        torch.cat((src_mask, torch.zeros(batch, source_columns, dtype=torch.bool)), dim=1),
+        torch.cat((tgt_in, ids(TARGET_VOCABULARY, batch, target_columns)), dim=1),
+    )
+    assert_same(padded[:, :num_targets], logits)
+    direction = torch.randn_like(logits)
+    assert_same(
+        gradients(model, (padded[:, :num_targets] * direction).sum()), gradients(model, (logits * direction).sum())
+    )
+
+
+@EACH_OPTION
+@pytest.mark.parametrize("batch", [1, 2, 5])  # 5 is also the number of targets
+def test_the_rows_of_a_batch_do_not_see_each_other(options, batch):
+    model = model_of(options)
+    src, src_mask, tgt_in = some_batch(0, batch)
+    logits = model(src, src_mask, tgt_in)
+    for row in range(batch):
+        num_tokens = int(src_mask[row].sum())
+        alone = model(src[row : row + 1, :num_tokens], src_mask[row : row + 1, :num_tokens], tgt_in[row : row + 1])
+        assert_same(logits[row], alone[0])
+
+
+@EACH_OPTION
+def test_a_source_of_length_zero_is_finite_and_leaves_the_other_rows_and_their_gradients(options):
+    model = model_of(options)
+    src, src_mask, tgt_in = some_batch(0)
+    empty = src_mask.clone()
+    empty[1] = False
+    others = [0, 2]
+    logits = model(src, empty, tgt_in)
+    assert logits.isfinite().all()
+    expected = model(src[others], src_mask[others], tgt_in[others])
+    assert_same(logits[others], expected)
+    direction = torch.randn_like(logits)
+    others_gradients = gradients(model, (expected * direction[others]).sum())
+    assert_same(gradients(model, (logits[others] * direction[others]).sum()), others_gradients)
+    alone = model(src[1:2], empty[1:2], tgt_in[1:2])
+    assert_same(logits[1], alone[0])
+    together = gradients(model, (logits * direction).sum())
+    own = gradients(model, (alone * direction[1:2]).sum())
+    assert all(gradient.isfinite().all() for gradient in together)
+    assert_same(together, [a + b for a, b in zip(others_gradients, own, strict=True)])
+
+
+@contextmanager
+def explicit_path(model):
+    """Asks every attention for its weights, as capturing maps does."""
+
+    def ask(module, args, kwargs):
+        return args, {**kwargs, "need_weights": True}
+
+    modules = [module for module in model.modules() if isinstance(module, MultiHeadAttention)]
+    handles = [module.register_forward_pre_hook(ask, with_kwargs=True) for module in modules]
+    yield
+    for handle in handles:
+        handle.remove()
+
+
+def leaking_gradients(model, batch):
+    """For each t, gradients of its logits with respect to the target embeddings up to it, and after it."""
+    embedded = []
+    handle = model.target_embedding.register_forward_hook(lambda module, args, output: embedded.append(output))
+    logits = model(*batch)
+    handle.remove()
+    for t in range(logits.shape[1]):
+        (gradient,) = torch.autograd.grad(logits[:, t].square().sum(), embedded, retain_graph=True)
+        yield gradient[:, : t + 1], gradient[:, t + 1 :]
+
+
+@EACH_OPTION
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("explicit", [False, True])
+def test_the_gradient_with_respect_to_any_later_target_is_exactly_zero(options, training, explicit):
+    model = model_of(options).train(training)
+    batch = some_batch(0)
+    if explicit:
+        with explicit_path(model):
+            results = list(leaking_gradients(model, batch))
+    else:
+        results = list(leaking_gradients(model, batch))
+    assert len(results) == 5
+    for past, future in results:
+        assert (future == 0).all()
+        assert past[:, -1].abs().sum() > 0  # its own token
+
+
+@EACH_OPTION
+def test_modes_gradients_and_requests_for_weights_change_no_number(options):
+    model = model_of(options)
+    batch = some_batch(0)
+    expected = model(*batch)
+    direction = torch.randn_like(expected)
+    expected_gradients = gradients(model, (expected * direction).sum())
+    with torch.no_grad():
+        assert_same(model(*batch), expected)
+    with torch.inference_mode():
+        assert_same(model(*batch).clone(), expected)
+    with explicit_path(model):
+        logits = model(*batch)
+        assert_same(logits, expected)
+        assert_same(gradients(model, (logits * direction).sum()), expected_gradients)
+    if options.randomize_positions is None:
+        assert_same(model.train()(*batch), expected)
+
+
+@EACH_OPTION
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_huge_pad_embedding_reaches_no_other_symbol_and_pad_is_never_produced(options, shared):
+    torch.manual_seed(0)
+    vocabulary = SOURCE_VOCABULARY if shared else TARGET_VOCABULARY
+    model = Transformer(options, SOURCE_VOCABULARY, vocabulary, shared_vocabulary=shared).double().eval()
+    src, src_mask, _ = some_batch(0)
+    real = torch.arange(5) < torch.tensor([5, 3, 1])[:, None]
+    tgt_in = ids(vocabulary, 3, 5).where(real, PAD)
+    expected = model(src, src_mask, tgt_in)[real]
+    with torch.no_grad():
+        model.source_embedding.weight[PAD] = 1e3
+        model.target_embedding.weight[PAD] = 1e3
+    logits = model(src, src_mask, tgt_in)[real]
+    others = torch.arange(vocabulary) != PAD
+    assert_same(logits[:, others], expected[:, others])
+    if options.tie_embeddings:
+        assert not torch.allclose(logits[:, PAD], expected[:, PAD])
+    for hypothesis in greedy(model, src, src_mask, max_lengths=[8, 8, 8]):
+        assert PAD not in hypothesis.ids
+
+
+def test_learned_positions_refuse_a_longer_sequence_and_name_the_limit():
+    options = ModelOptions(**SIZES, position=Position.learned, max_positions=6)
+    model = Transformer(options, SOURCE_VOCABULARY, TARGET_VOCABULARY).eval()
+    message = r"learned positions end at model.max_positions \(6\) tokens, but a sequence has 7: shorten it, or train"
+    src, src_mask, tgt_in = some_batch(0, num_sources=6, num_targets=6)
+    model(src, src_mask, tgt_in)
+    with pytest.raises(ValueError, match=message):
+        model(*some_batch(0, num_sources=7, num_targets=3))
+    with pytest.raises(ValueError, match=message):
+        model(*some_batch(0, num_sources=3, num_targets=7))
+    memory, state = model.encode(src, src_mask), model.new_cache()
+    model.decode(tgt_in, memory, src_mask, state)
+    with pytest.raises(ValueError, match=message):
+        model.decode(tgt_in[:, :1], memory, src_mask, state)
+
+
+@pytest.mark.parametrize("position", [kind for kind in Position if kind is not Position.learned])
+def test_other_schemes_go_on_beyond_any_length(position):
+    options = ModelOptions(**SIZES, position=position, cross_position=Position.relative, max_positions=6)
+    model = Transformer(options, SOURCE_VOCABULARY, TARGET_VOCABULARY).eval()
+    assert model(*some_batch(0, num_sources=300, num_targets=200)).isfinite().all()
+
+
+def test_training_draws_positions_and_evaluation_counts_them():
+    options = ModelOptions(**SIZES, randomize_positions=50)
+    torch.manual_seed(0)
+    model = Transformer(options, SOURCE_VOCABULARY, TARGET_VOCABULARY)
+    plain = Transformer(ModelOptions(**SIZES), SOURCE_VOCABULARY, TARGET_VOCABULARY)
+    plain.load_state_dict(model.state_dict())
+    batch = some_batch(0)
+    torch.testing.assert_close(model.eval()(*batch), plain.eval()(*batch))
+    model.train()
+    assert not torch.allclose(model(*batch), model(*batch))
+    torch.manual_seed(1)
+    first = model(*batch)
+    torch.manual_seed(1)
+    torch.testing.assert_close(model(*batch), first)
+
+
+def test_in_training_too_a_source_and_a_target_token_of_one_number_share_a_drawn_position():
+    torch.manual_seed(0)
+    options = ModelOptions(**SIZES, cross_position=Position.relative, randomize_positions=400)
+    model = Transformer(options, SOURCE_VOCABULARY, TARGET_VOCABULARY)
+    biases = []
+
+    def keep(module, args, kwargs):
+        biases.append(kwargs["positions"].bias)
+
+    model.decoder_layers[0].cross_attention.register_forward_pre_hook(keep, with_kwargs=True)
+    for _ in range(10):
+        model(*some_batch(0))
+    at_home = model.cross_positions.table.weight[0]  # distance 0
+    for bias in biases:
+        torch.testing.assert_close(bias.diagonal(dim1=1, dim2=2), at_home[:, None].expand(-1, 5))
+    assert not torch.equal(biases[0], biases[1])
+
+
+def test_a_training_sequence_longer_than_the_range_of_drawn_positions_is_refused():
+    model = Transformer(ModelOptions(**SIZES, randomize_positions=4), SOURCE_VOCABULARY, TARGET_VOCABULARY)
+    with pytest.raises(ValueError, match=r"model.randomize_positions \(4\) must be at least .* one has 6 tokens"):
+        model(*some_batch(0))
+    assert model.eval()(*some_batch(0)).isfinite().all()
+
+
+def test_tied_embeddings_are_one_parameter_and_untied_ones_are_not():
+    tied, untied = (ModelOptions(**SIZES, tie_embeddings=tie) for tie in (True, False))
+    model = Transformer(tied, 13, 13, shared_vocabulary=True)
+    assert model.output_proj.weight is model.target_embedding.weight is model.source_embedding.weight
+    model = Transformer(tied, 13, 13)
+    assert model.output_proj.weight is model.target_embedding.weight is not model.source_embedding.weight
+    model = Transformer(untied, 13, 13, shared_vocabulary=True)
+    assert len({id(m.weight) for m in (model.output_proj, model.target_embedding, model.source_embedding)}) == 3
+
+
+def test_shared_layers_are_one_layer_at_every_depth():
+    torch.manual_seed(0)
+    options = ModelOptions(**SIZES, share_layers=True)
+    shared = Transformer(options, SOURCE_VOCABULARY, TARGET_VOCABULARY)
+    separate = Transformer(ModelOptions(**SIZES), SOURCE_VOCABULARY, TARGET_VOCABULARY)
+    separate.load_state_dict(shared.state_dict())
+    batch = some_batch(0)
+    torch.testing.assert_close(shared(*batch), separate(*batch))
+    in_a_layer = sum(
+        p.numel() for stack in (shared.encoder_layers, shared.decoder_layers) for p in stack[0].parameters()
+    )
+    saved = sum(p.numel() for p in separate.parameters()) - sum(p.numel() for p in shared.parameters())
+    assert saved == in_a_layer
+
+
+def test_positions_of_cross_attention_change_what_it_looks_at():
+    batch = some_batch(0)
+    logits = []
+    for kind in (Position.none, Position.rope, Position.relative, Position.alibi):
+        torch.manual_seed(0)
+        options = ModelOptions(**SIZES, position=Position.none, cross_position=kind)
+        logits.append(Transformer(options, SOURCE_VOCABULARY, TARGET_VOCABULARY).eval()(*batch))
+    for first in range(4):
+        for second in range(first):
+            assert not torch.allclose(logits[first], logits[second])
+
+
+def test_without_any_positions_the_encoder_sees_a_set():
+    torch.manual_seed(0)
+    model = Transformer(ModelOptions(**SIZES, position=Position.none), SOURCE_VOCABULARY, TARGET_VOCABULARY)
+    src, src_mask, tgt_in = some_batch(0, batch=1)
+    order = torch.randperm(6)
+    torch.testing.assert_close(model(src[:, order], src_mask, tgt_in), model(src, src_mask, tgt_in))
