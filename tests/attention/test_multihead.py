@@ -36,9 +36,10 @@ def gradients(output, inputs, weight):
     return torch.autograd.grad((output * weight).sum(), inputs)
 
 
-def test_it_is_the_documents_formula_head_by_head():
+@pytest.mark.parametrize(("score", "scale"), [(Score.scaled_dot, 1 / math.sqrt(4)), (Score.dot, 1.0)])
+def test_it_is_the_documents_formula_head_by_head(score, scale):
     torch.manual_seed(0)
-    attention = MultiHeadAttention(12, 3).double()
+    attention = MultiHeadAttention(12, 3, score=score).double()
     query, memory = leaf(2, 4, 12), leaf(2, 5, 12)
     heads, maps = [], []
     for head in range(3):
@@ -47,7 +48,7 @@ def test_it_is_the_documents_formula_head_by_head():
             x @ linear.weight[rows].T + linear.bias[rows]
             for x, linear in ((query, attention.q_proj), (memory, attention.k_proj), (memory, attention.v_proj))
         )
-        weights = torch.softmax(q @ k.transpose(1, 2) / math.sqrt(4), dim=-1)
+        weights = torch.softmax(q @ k.transpose(1, 2) * scale, dim=-1)
         heads.append(weights @ v)
         maps.append(weights)
     expected = torch.cat(heads, dim=-1) @ attention.out_proj.weight.T + attention.out_proj.bias

@@ -321,6 +321,27 @@ def test_every_entry_of_the_lexicon_is_used(train: list[Pair]) -> None:
     assert expected - used - {"know", "rain", "snow"} == set()
 
 
+def test_whoever_has_an_aim_can_say_so_in_the_first_person() -> None:
+    """A verb with a prefix is not said of "I" in a subordinate clause: each needs an aim without one."""
+    named = {verb.english[0]: verb for verb in WORDS.verbs if not verb.particle}
+    for verb in WORDS.verbs:
+        assert set(verb.aims) <= set(named)
+        assert verb.english[0] not in verb.aims
+        assert not verb.aims or any(not named[aim].prefix for aim in verb.aims)
+
+
+def test_the_weather_fits_what_it_explains(said: list[Pair]) -> None:
+    inside, outside = {"home", "house", "kitchen", "living"}, {"garden", "park", "lake", "forest", "market"}
+    reasons: set[tuple[str, bool, bool]] = set()
+    for source, _, _ in said:
+        words = source.lower().split()
+        if "because" in words and "it" in words:
+            weather = next(each for each in ("warm", "cold", "rain", "snow") if each in source)
+            reasons.add((weather, not inside.isdisjoint(words), not outside.isdisjoint(words)))
+    fine, bad = (False, True), (True, False)
+    assert reasons == {("warm", *fine), ("cold", *bad), ("rain", *bad), ("snow", *bad)}
+
+
 def test_there_are_millions_of_sentences(said: list[Pair]) -> None:
     """Of N sentences, two draws are the same one with a chance of 1/N at least: few equal draws mean many sentences."""
     long = [pair.source for pair in said if len(pair.source.split()) >= 10]

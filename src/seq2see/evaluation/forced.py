@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -46,7 +47,8 @@ def token_totals(logits: Tensor, tgt_out: Tensor) -> tuple[Tensor, Tensor, Tenso
         tgt_out: int64 (B, T), PAD where nothing is to be predicted.
     """
     real = tgt_out != PAD
-    rows, targets = logits[real].float(), tgt_out[real]
+    rows, targets = logits[real], tgt_out[real]
+    rows = rows.to(torch.promote_types(rows.dtype, torch.float32))
     return F.cross_entropy(rows, targets, reduction="sum"), (rows.argmax(-1) == targets).sum(), real.sum()
 
 

@@ -39,6 +39,7 @@ class Outcome:
 
 def fit(prepared: Prepared, folder: RunFolder, terminal: Terminal, log: AttentionLog | None) -> Outcome:
     """Trains; the checkpoints are in the folder afterwards."""
+    _quieten()
     options, budget = prepared.options, prepared.budget
     module = TrainingModule(
         prepared.trained.model,
@@ -82,7 +83,7 @@ def fit(prepared: Prepared, folder: RunFolder, terminal: Terminal, log: Attentio
     return Outcome(trainer.global_step, best)
 
 
-def quieten() -> None:
+def _quieten() -> None:
     """Silences what Lightning says that a user can do nothing about; errors and our own messages stay."""
     for name in ("lightning.pytorch.utilities.rank_zero", "lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -110,6 +111,7 @@ def _trainer(options: TrainOptions, callbacks: list[Callback], loggers: list[Log
         limit_val_batches=chosen.limit_val_batches,
         deterministic=chosen.deterministic,
         detect_anomaly=chosen.detect_anomaly,
+        log_every_n_steps=1,  # `LogMetrics` logs
         max_epochs=-1,  # `Pace` ends the run
         check_val_every_n_epoch=None,
         val_check_interval=1,  # `Pace` says when

@@ -18,7 +18,7 @@ from seq2see.runs.config import to_yaml
 from seq2see.runs.data import keep_split_off
 from seq2see.runs.evaluate import Evaluation, evaluate_pairs
 from seq2see.runs.expected import expected_of
-from seq2see.runs.fit import fit, quieten
+from seq2see.runs.fit import fit
 from seq2see.runs.folder import RunFolder, write_text
 from seq2see.runs.prepare import Prepared, prepare
 from seq2see.runs.summary import announce, summarise
@@ -67,7 +67,6 @@ def train(options: TrainOptions) -> Result:
         ValueError: the options or the data are wrong; no folder is left then, unless training had begun.
     """
     watch = Stopwatch()
-    quieten()
     RunFolder.check(options.run_dir)
     L.seed_everything(options.seed, verbose=False)
     prepared = prepare(options)

@@ -20,7 +20,10 @@ RELATED = ["friends", *FAMILY, "names"]  # whom one is with, or does something f
 THINGS = ["animals", "clothes", "vehicles", "books", "letters", "things", "doors", "devices", "home", "town"]
 NAMED = ["friends", "animals", "clothes", "clothes", "vehicles", "letters", "things"]
 NAMED += ["meals", "drinks", "drinks", "cakes", "snacks"]
+MOVABLE = ["books", "letters", "things", "clothes"]  # things that may be in the kitchen
 FEELINGS = ["tired", "hungry", "happy"]
+QUALITIES = [*FEELINGS, "old", "young", "friendly"]  # what people are
+GROWN = ["adults", "helpers", "friends", *FAMILY]
 UNGRADED = ["red", "black", "white", "new"]  # adjectives that "very" does not suit
 
 
@@ -61,18 +64,42 @@ class Events:
         self.actions = [verb for verb in verbs if not verb.clauses and verb.who != ["weather"]]
         self.lasting = [verb for verb in self.actions if "lasting" in verb.traits]
         self.deeds = [verb for verb in self.actions if "state" not in verb.traits]
-        self.daily = [verb for verb in self.actions if "lasting" in verb.traits or verb.to]
-        self.plans = [verb for verb in self.actions if "plan" in verb.traits]
-        self.sudden = [verb for verb in self.actions if verb.prefix]
+        self.steps = [
+            verb
+            for verb in self.actions
+            if "happens" not in verb.traits and (verb.to or verb.prefix or "lasting" in verb.traits)
+        ]
+        self.awake = [verb for verb in self.steps if verb.reason != "tired" or verb.what]
+        self.explained = [verb for verb in self.deeds if verb.reason or verb.aims]
+        self.moody = [verb for verb in self.explained if verb.reason != "friendly"]
+        self.occasions = [verb for verb in self.actions if "occasion" in verb.traits]
+        self.named = {verb.english[0]: verb for verb in self.actions if not verb.particle}
         self.weather = [verb for verb in verbs if verb.who == ["weather"]]
 
-    def about_weather(self, tense: Tense) -> Clause:
-        """It rains, it is cold."""
+    def about_weather(self, tense: Tense, *, fine: bool | None = None) -> Clause:
+        """It rains, it is cold; or that it is warm, if it must be fine weather."""
+        if not fine and self.random() < 0.6:
+            return self.about_rain(tense)
+        fine = self.random() < 0.5 if fine is None else fine
         it = Subject(single("it", "es"), "he", None, by_pronoun=True)
-        if self.random() < 0.5:
-            return self.being(it, tense, self.parts.pick(("cold", "warm")))
+        return self.being(it, tense, "warm" if fine else "cold", plain=True)
+
+    def about_rain(self, tense: Tense) -> Clause:
+        """It rains, it snows."""
         verb = verb_group(self.parts.pick(self.weather), tense, "he", negated=False, asking=False)
-        return Clause(it.phrase, it.by_pronoun, verb)
+        return Clause(single("it", "es"), True, verb)
+
+    def weather_report(self) -> Clause:
+        """It rained yesterday, it is often cold in Vienna."""
+        if self.random() < 0.5:
+            clause = self.about_weather("past")
+            clause.time = self.parts.fixed("past")
+        else:
+            clause = self.about_weather("present")
+            clause.often = self.parts.fixed("often")
+        if self.random() < 0.7 and not (clause.often and clause.complement):
+            clause.place = self.parts.fixed("cities")
+        return clause
 
     def identification(self, *, plain: bool = False) -> Clause:
         """This is my new coat."""
@@ -85,7 +112,10 @@ class Events:
             determiner = DETERMINERS[parts.pick(list(POSSESSIVES.values()))]
         else:
             determiner = DETERMINERS["bare" if plural else parts.pick(noun.determiners.indefinite)]
-        thing = parts.denied(noun, determiner, parts.adjective(noun, 0.9), "nominative", verb.negation)
+        adjective = parts.adjective(noun, 0.9)
+        if adjective and adjective.english in FEELINGS:  # not "this is my tired dog"
+            adjective = None
+        thing = parts.denied(noun, determiner, adjective, "nominative", verb.negation)
         if thing.definite:
             clause.complement = thing.phrase
         else:
@@ -95,14 +125,15 @@ class Events:
 
     def description(self, tense: Tense | None = None, *, asking: bool = False) -> Clause:
         """Somebody or something is old, or is somewhere."""
-        tense = tense or ("past" if self.random() < 0.3 else "present")
+        tense = tense or ("past" if self.random() < 0.4 else "present")
         group = self.parts.pick(PERSONS if self.random() < 0.5 else THINGS)
         subject = self.parts.subject([group], not_i=asking, definite=True, adjective_share=0.0)
-        if group in ("home", "town", "doors", "devices") or self.random() < 0.75:
-            english = self.parts.pick(subject.noun.adjectives).english if subject.noun else self.parts.pick(FEELINGS)
+        if group not in (*PERSONS, *MOVABLE, "animals") or self.random() < 0.75:
+            noun = None if group in GROWN else subject.noun
+            english = self.parts.pick(noun.adjectives).english if noun else self.parts.pick(QUALITIES)
             return self.being(subject, tense, english, plain=asking)
-        mobile = group in PERSONS or group == "animals"
-        place = self.parts.at_place(["home", "nature", "sights"] if mobile else ["home"], subject.owner)
+        places = ["nature"] if group == "animals" else ["home"] if group in MOVABLE else ["home", "nature", "sights"]
+        place = self.parts.at_place(places, subject.owner)
         verb = be(tense, subject.person, negated=not asking and self.random() < 0.15)
         return Clause(subject.phrase, subject.by_pronoun, verb, complement=place)
 
@@ -222,7 +253,7 @@ class Events:
                 negation=negation,
                 none=positive and "lack" in verb.traits,
                 bare=mood == "like",
-                definiteness="indefinite" if usual else "either",
+                definiteness="indefinite" if usual or "making" in verb.traits else "either",
                 adjective_share=0.25 if request.brief else 0.4,
             )
         (clause.known if thing.definite else clause.new).append(thing.phrase)
@@ -245,10 +276,13 @@ class Events:
     def _add_place(self, clause: Clause, verb: Verb, mood: Mood, subject: Subject, request: Request) -> None:
         """Where, where to, with whom, for whom."""
         chance = self.random() * (2.0 if request.brief else 1.0)
-        if verb.to:
-            groups = [group for group in verb.to if mood != "like" or group not in ("home", "stops")]
+        where, to = verb.where, verb.to
+        if subject.group == "animals":  # they live outside
+            where, to = [[group for group in groups if group == "nature"] for groups in (where, to)]
+        if to:
+            groups = [group for group in to if mood != "like" or group not in ("home", "stops")]
             clause.complement = self.parts.to_place(groups, subject.owner)
-            if "abroad" in verb.to and chance < 0.5:
+            if "abroad" in to and chance < 0.5:
                 clause.company = self.parts.fixed("transport")
                 return
         if "company" in verb.traits and chance < 0.2:
@@ -257,9 +291,9 @@ class Events:
         if "beneficiary" in verb.traits and chance < 0.35 and mood != "like":
             somebody = self.parts.somebody(RELATED, "accusative", subject, pronoun_share=0.25)
             clause.complement = prepositional(("for", "für"), somebody)
-        elif verb.where and request.wanted != "where" and (chance < 0.55 or must_have_place(verb)):
+        elif where and request.wanted != "where" and (chance < 0.55 or must_have_place(verb)):
             if not (mood == "like" and clause.new):
-                clause.place = self.parts.at_place(verb.where, subject.owner)
+                clause.place = self.parts.at_place(where, subject.owner)
 
 
 def asks_what(verb: Verb) -> bool:

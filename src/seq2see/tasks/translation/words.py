@@ -154,7 +154,8 @@ Trait = Literal[
     "once",  # not done every day
     "morning",  # done in the morning
     "lack",  # "no" suits its object: "has no car"
-    "plan",  # a reason to do something else
+    "occasion",  # others may react to it
+    "making",  # the object is new to the subject, not "my letter"
 ]
 
 
@@ -177,6 +178,7 @@ class Verb(NamedTuple):
         to: groups of places to which it leads.
         clauses: conjunctions of the clauses that it takes in place of an object.
         reason: the adjective that tells why somebody does it; "" for none.
+        aims: the plain English forms of verbs that tell what somebody does it for.
         traits: what else is true of it.
     """
 
@@ -195,6 +197,7 @@ class Verb(NamedTuple):
     to: list[str]
     clauses: list[str]
     reason: str
+    aims: list[str]
     traits: frozenset[Trait]
 
 
@@ -309,5 +312,6 @@ def _verb(entry: dict) -> Verb:
         to=entry.get("to", "").split(),
         clauses=entry.get("clause", "").split(),
         reason=entry.get("reason", ""),
+        aims=entry.get("aim", "").split(),
         traits=frozenset(entry.get("traits", "").split()),
     )

@@ -1,0 +1,188 @@
+"""What a run leaves behind, and that everything else works from it alone."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from seq2see.maps import AttentionLog
+from seq2see.options import AttentionOptions, CompareOptions, DecodeOptions, EvaluateOptions, TranslateOptions
+from seq2see.runs.attention import attention
+from seq2see.runs.checkpoint import load
+from seq2see.runs.compare import compare, read_run
+from seq2see.runs.config import compose_options, config_folder
+from seq2see.runs.evaluate import evaluate
+from seq2see.runs.overrides import read_overrides
+from seq2see.runs.train import train
+from seq2see.runs.translate import translate
+
+
+def metrics(run: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader((run / "metrics.csv").read_text(encoding="utf-8").splitlines()))
+
+
+def test_the_folder_holds_what_is_promised(small_run: Path) -> None:
+    names = {path.relative_to(small_run).as_posix() for path in small_run.rglob("*") if path.is_file()}
+    promised = {
+        "config.yaml", "train.log", "metrics.csv", "result.json", "samples.jsonl", "attention.html",
+        "checkpoints/best.ckpt", "checkpoints/last.ckpt", "attention/index.json", "attention/metrics.csv",
+        "evaluation/test.json", "evaluation/test.tsv",
+    }  # fmt: skip
+    assert promised <= names
+    assert not any("=" in name or Path(name).is_symlink() for name in names)
+    assert not any(path.name.startswith(".") for path in small_run.rglob("*"))
+
+
+def test_the_result_has_its_keys_and_says_completed(small_run: Path) -> None:
+    result = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
+    assert list(result) == ["status", "steps", "seconds", "best", "test", "expected", "versions"]
+    assert result["status"] == "completed" and result["steps"] == 12
+    assert set(result["best"]) == {"step", "metric", "value"}
+    assert {"loss", "exact_match", "bleu", "chrf", "alignment_error_rate"} <= set(result["test"])
+
+
+def test_metrics_have_one_row_a_step_and_the_last_step_is_validated(small_run: Path) -> None:
+    rows = metrics(small_run)
+    steps = [int(row["step"]) for row in rows]
+    assert steps == sorted(set(steps)) and steps[-1] == 12
+    assert [int(row["step"]) for row in rows if row["val/loss"]] == [6, 12]
+
+
+def test_samples_show_the_same_pairs_at_each_validation(small_run: Path) -> None:
+    lines = [json.loads(line) for line in (small_run / "samples.jsonl").read_text(encoding="utf-8").splitlines()]
+    by_step = {step: [line["source"] for line in lines if line["step"] == step] for step in (6, 12)}
+    assert by_step[6] == by_step[12] and len(by_step[6]) == 10
+    assert set(lines[0]) == {"step", "source", "reference", "hypothesis"}
+
+
+def test_evaluating_gives_the_very_scores_that_training_reported(small_run: Path, tmp_path: Path) -> None:
+    evaluation, files = evaluate(EvaluateOptions(ckpt=str(small_run), output=str(tmp_path)))
+    result = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
+    assert evaluation.scores == result["test"]
+    assert [file.name for file in files] == ["test.json", "test.tsv"]
+    assert (tmp_path / "test.tsv").read_text() == (small_run / "evaluation" / "test.tsv").read_text()
+
+
+def test_a_checkpoint_alone_is_enough(small_run: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "somewhere else.ckpt"
+    shutil.copy(small_run / "checkpoints" / "best.ckpt", alone)
+    evaluation, files = evaluate(EvaluateOptions(ckpt=str(alone)))
+    assert evaluation.scores == json.loads((small_run / "result.json").read_text(encoding="utf-8"))["test"]
+    assert files == [] and list(tmp_path.iterdir()) == [alone]
+
+
+def test_other_pairs_can_be_scored(small_run: Path, tmp_path: Path) -> None:
+    other = tmp_path / "new.tsv"
+    other.write_text("a b c\ta b c\nd e\td e\n", encoding="utf-8")
+    options = EvaluateOptions(ckpt=str(small_run), output=str(tmp_path / "scores"))
+    options.task.test = str(other)
+    evaluation, files = evaluate(options)
+    assert len(evaluation.pairs) == 2 and [file.name for file in files] == ["new.json", "new.tsv"]
+
+
+def test_decoding_keys_that_are_given_win_over_those_of_the_run(small_run: Path, tmp_path: Path) -> None:
+    options = EvaluateOptions(ckpt=str(small_run), output=str(tmp_path), decode=DecodeOptions(max_length=2))
+    evaluation, _ = evaluate(options)
+    assert all(len(hypothesis.ids) <= 2 for hypothesis in evaluation.hypotheses)
+
+
+def test_lines_in_are_lines_out(small_run: Path, tmp_path: Path) -> None:
+    lines = ["a b c", "", " \t ", "x\u2028y", "a b c", "unseen Wörter", "<pad> <eos>", "a " * 300]
+    source = tmp_path / "in.txt"
+    source.write_bytes("\n".join(lines).encode() + b"\r\n")
+    options = TranslateOptions(ckpt=str(small_run), input=str(source), output=str(tmp_path / "out.txt"))
+    assert translate(options) == len(lines)
+    out = (tmp_path / "out.txt").read_bytes().decode().split("\n")
+    assert len(out) == len(lines) + 1 and out[-1] == ""
+    assert out[1] == out[2] == "" and out[0] == out[4]
+
+
+def test_a_file_of_nothing_gives_a_file_of_nothing(small_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").touch()
+    options = TranslateOptions(ckpt=str(small_run), input=str(tmp_path / "in.txt"), output=str(tmp_path / "out.txt"))
+    assert translate(options) == 0
+    assert (tmp_path / "out.txt").read_bytes() == b""
+
+
+def test_text_that_is_not_utf8_is_refused_with_its_line(small_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_bytes(b"a b\n\xff\xfe\n")
+    with pytest.raises(ValueError, match="in.txt, line 2: not UTF-8"):
+        translate(TranslateOptions(ckpt=str(small_run), input=str(tmp_path / "in.txt")))
+
+
+def test_attention_pages_of_any_text_and_of_a_runs_log(small_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("a b\nc </script> d\n", encoding="utf-8")
+    for options in (
+        AttentionOptions(ckpt=str(small_run), input=str(tmp_path / "in.txt"), output=str(tmp_path / "maps.html")),
+        AttentionOptions(run=str(small_run), output=str(tmp_path / "log.html")),
+    ):
+        page = attention(options).read_text(encoding="utf-8")
+        assert page.lower().startswith("<!doctype html>") and "default-src 'none'" in page
+
+
+def test_the_log_holds_the_untrained_model_and_the_last_step(small_run: Path) -> None:
+    log = AttentionLog.open(small_run)
+    assert log.steps[0] == 0 and log.steps[-1] == 12 and len(log.examples) == 3
+    maps = log.maps(12)
+    for kind in (maps.encoder, maps.decoder, maps.cross):
+        sums = kind.sum(-1)
+        assert ((abs(sums - 1) < 1e-3) | (sums == 0)).all()
+    assert log.examples[0].links
+
+
+def test_a_run_is_repeated_from_its_config(small_run: Path, tmp_path: Path) -> None:
+    overrides = [f"config={small_run / 'config.yaml'}", f"run_dir={tmp_path / 'again'}"]
+    again = train(compose_options("train", read_overrides("train", overrides, config_folder())))
+    first = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
+    assert again.test == first["test"]
+    one, two = (yaml.safe_load((folder / "config.yaml").read_text()) for folder in (small_run, again.folder))
+    assert one | {"run_dir": None} == two | {"run_dir": None}
+
+
+def test_logging_attention_does_not_change_the_weights(small_run: Path, tmp_path: Path) -> None:
+    overrides = [
+        f"config={small_run / 'config.yaml'}",
+        f"run_dir={tmp_path / 'unseen'}",
+        "attention_log.enabled=false",
+        "model.dropout=0.1",
+    ]
+    options = compose_options("train", read_overrides("train", overrides, config_folder()))
+    without = load(str(train(options).folder)).model.state_dict()
+    options.attention_log.enabled, options.run_dir = True, str(tmp_path / "seen")
+    seen = load(str(train(options).folder)).model.state_dict()
+    assert all(torch.equal(seen[name], weight) for name, weight in without.items())
+
+
+def test_weights_can_start_from_a_checkpoint(small_run: Path, tmp_path: Path) -> None:
+    overrides = [f"config={small_run / 'config.yaml'}", f"run_dir={tmp_path / 'on'}", f"init={small_run}"]
+    options = compose_options("train", read_overrides("train", overrides, config_folder()))
+    rows = metrics(train(options).folder)
+    assert float(rows[0]["train/loss"]) < float(metrics(small_run)[0]["train/loss"])
+    options.model.d_model, options.run_dir = 64, str(tmp_path / "other")
+    with pytest.raises(ValueError, match="init: .* holds a model of other dimensions"):
+        train(options)
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_folder_with_something_in_it_is_refused(small_run: Path) -> None:
+    options = compose_options("train", ["task=copy", f"run_dir={small_run}"])
+    with pytest.raises(ValueError, match="run_dir: .* is not empty"):
+        train(options)
+
+
+def test_a_checkpoint_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "broken.ckpt").write_bytes(b"no checkpoint")
+    for path, message in (("broken.ckpt", "not a whole seq2see checkpoint"), ("none.ckpt", "does not exist"), ("", "no checkpoints")):
+        with pytest.raises(ValueError, match=message):
+            load(str(tmp_path / path))
+
+
+def test_runs_are_compared_by_recipe(small_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    compare(CompareOptions(ckpt=[str(small_run), str(small_run)]))
+    out = capsys.readouterr().out
+    assert "lowest of 2" in out and max(map(len, out.splitlines())) <= 80
+    assert read_run(small_run).group == read_run(small_run).group
