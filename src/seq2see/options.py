@@ -244,7 +244,7 @@ class ModelOptions:
     score: Score = Score.scaled_dot
     norm: NormOrder = NormOrder.pre
     activation: Activation = Activation.relu
-    tie_embeddings: bool = True  # output projection = target embedding (and source embedding, if tokenizer.shared)
+    tie_embeddings: bool = False  # output projection = target embedding (and source embedding, if tokenizer.shared)
     share_layers: bool = False  # one set of layer weights at every depth
 
     def __post_init__(self) -> None:

@@ -83,7 +83,7 @@ def _for_generated(options: TrainOptions) -> TrainOptions:
         tokenizer=tokenizer,
         data=options.data if has_batch else replace(options.data, batch_size=128),
         model=_fill(options.model, {**TINY, "dropout": 0.0}),
-        optim=_fill(options.optim, {"lr": 3e-3, "warmup_steps": 100, "label_smoothing": 0.0}),
+        optim=_fill(options.optim, {"lr": 8e-3, "warmup_steps": 100, "label_smoothing": 0.0}),
         trainer=options.trainer if budget_set else replace(options.trainer, max_steps=800),
         training=_fill(options.training, {"select": "exact_match"}),
         decode=_fill(options.decode, {"batch_size": 128}),

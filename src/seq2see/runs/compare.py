@@ -45,11 +45,11 @@ def compare(options: CompareOptions) -> list[Row]:
     if not paths:
         raise ValueError("name the runs to compare, as in compare.py outputs/reverse/*")
     rows = sorted((read_run(Path(path).expanduser()) for path in paths), key=lambda row: (row.group, row.seed))
-    print(f"{'run':<28}{'task':<13}{'seed':>4}{'time':>7}" + "".join(f"{name:>7}" for name in HEADINGS))
+    print(f"{'run':<22}{'task':<12}{'seed':>4}{'time':>7}" + "".join(f"{name:>7}" for name in HEADINGS))
     for group in dict.fromkeys(row.group for row in rows):
         same = [row for row in rows if row.group == group]
         for row in same:
-            print(_line(row.name[-27:], row.task, str(row.seed), row.result["seconds"], row.result["test"]))
+            print(_line(row.name[-21:], row.task, str(row.seed), row.result["seconds"], row.result["test"]))
         if len(same) > 1:
             for name, pick in (("lowest", min), ("highest", max)):
                 test = {column: pick(row.result["test"].get(column, float("nan")) for row in same) for column in COLUMNS}
@@ -59,7 +59,7 @@ def compare(options: CompareOptions) -> list[Row]:
 
 def _line(name: str, task: str, seed: str, seconds: float, test: dict[str, float]) -> str:
     scores = "".join(f"{form.format(test[column]) if column in test else '-':>7}" for column, form in COLUMNS.items())
-    return f"{name:<28}{task:<13}{seed:>4}{clock(seconds):>7}{scores}"
+    return f"{name:<22}{task:<12}{seed:>4}{clock(seconds):>7}{scores}"
 
 
 def read_run(folder: Path) -> Row:

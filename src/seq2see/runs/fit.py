@@ -75,7 +75,10 @@ def fit(prepared: Prepared, folder: RunFolder, terminal: Terminal, log: Attentio
     trainer = _trainer(options, callbacks, _loggers(options, folder))
     valid_loader = make_loader(prepared.valid, batch_size=128, shuffle=False, seed=0) if len(prepared.valid) else None
     with display:
-        trainer.fit(module, train_loader(options, prepared.train), valid_loader)
+        try:
+            trainer.fit(module, train_loader(options, prepared.train), valid_loader)
+        except SystemExit as end:  # what Lightning makes of an interrupt
+            raise end.__context__ if isinstance(end.__context__, KeyboardInterrupt) else end from None
     best: dict[str, Any] = {}
     if checkpoints.best is not None:
         step, value = checkpoints.best

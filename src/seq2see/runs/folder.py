@@ -2,8 +2,11 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import TextIO
 
 
 class RunFolder:
@@ -111,12 +114,13 @@ def _require_empty(path: Path) -> None:
         raise ValueError(f"run_dir: {path} is not empty: choose a new folder, so that nothing in it is lost")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a whole file, or leaves the one before: temporary file in the same folder, flush, fsync, replace."""
+@contextmanager
+def whole_file(path: Path) -> Iterator[TextIO]:
+    """A text file that appears whole or not at all: temporary file in the same folder, flush, fsync, replace."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
@@ -124,6 +128,12 @@ def write_text(path: Path, text: str) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a whole file, or leaves the one before."""
+    with whole_file(path) as file:
+        file.write(text)
 
 
 def _umask() -> int:

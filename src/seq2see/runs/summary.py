@@ -1,6 +1,7 @@
 """What a run says before the first step, and at its end."""
 
 import shlex
+import textwrap
 import time
 
 import torch
@@ -11,7 +12,7 @@ from seq2see.runs.evaluate import Evaluation
 from seq2see.runs.expected import Expected
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import Prepared, train_loader
-from seq2see.runs.terminal import Terminal, about, clock, shortened
+from seq2see.runs.terminal import WIDTH, Terminal, about, clock, shortened
 from seq2see.text import PAD
 from seq2see.transformer import Transformer
 
@@ -46,7 +47,7 @@ def announce(prepared: Prepared, terminal: Terminal, folder: RunFolder) -> None:
         ("run", folder.shown),
     ]
     for note in prepared.notes:
-        terminal.say(f"  {note}")
+        terminal.say(textwrap.fill(note, WIDTH, initial_indent="  ", subsequent_indent="    "))
     for name, text in lines:
         terminal.say(f"  {name:<11} {text}")
     if budget.max_steps is None:

@@ -3,10 +3,12 @@
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 from seq2see.decoding import decode_sentences
 from seq2see.options import TranslateOptions
 from seq2see.runs.checkpoint import Trained, device_of, load
+from seq2see.runs.folder import whole_file
 
 LINES_AT_ONCE = 1_024  # read, sorted by length and translated together
 
@@ -25,22 +27,23 @@ def translate(options: TranslateOptions) -> int:
     trained = load(options.ckpt)
     trained.decode_as(options.decode)
     trained.model.to(device_of(options.accelerator))
-    lines = read_lines(options.input)
-    count = 0
+    texts = translated(trained, read_lines(options.input))
     if options.output is None:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-        for text in translated(trained, lines):
-            sys.stdout.write(text + "\n")
-            count += 1
-        sys.stdout.flush()
-        return count
+        return _write(texts, sys.stdout)
+    output = Path(options.output).expanduser()
     try:
-        with Path(options.output).expanduser().open("w", encoding="utf-8", newline="\n") as file:
-            for text in translated(trained, lines):
-                file.write(text + "\n")
-                count += 1
+        with whole_file(output) as file:  # the input may be the same file
+            return _write(texts, file)
     except OSError as error:
         raise ValueError(f"output: {options.output} cannot be written ({error.strerror})") from error
+
+
+def _write(texts: Iterable[str], file: TextIO) -> int:
+    count = 0
+    for count, text in enumerate(texts, start=1):
+        file.write(text + "\n")
+    file.flush()
     return count
 
 
@@ -78,13 +81,15 @@ def read_lines(path: str | None) -> Iterator[str]:
     """
     name = "standard input" if path is None else path
     try:
-        stream = sys.stdin.buffer if path is None else Path(path).expanduser().open("rb")
-        for number, line in enumerate(stream, start=1):
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            try:
-                yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{name}, line {number}: not UTF-8 ({error.reason}): convert the file") from error
+        with sys.stdin.buffer if path is None else Path(path).expanduser().open("rb") as stream:
+            for number, line in enumerate(stream, start=1):
+                yield _decoded(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, name, number)
     except OSError as error:
         raise ValueError(f"input: {name} cannot be read ({error.strerror})") from error
+
+
+def _decoded(line: bytes, name: str, number: int) -> str:
+    try:
+        return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name}, line {number}: not UTF-8 ({error.reason}): convert the file to UTF-8") from error

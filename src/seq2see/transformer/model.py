@@ -180,17 +180,19 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def _initialise(self) -> None:
-        """Embeddings of length 1, Xavier matrices, and residual branches that shrink with depth.
+        """Xavier matrices, residual branches that shrink with depth, and an output that starts almost silent.
 
-        So the sum of all branches stays of the order of the embeddings at any depth.
+        Shrinking branches keep their sum of the order of the embeddings at any depth. The output matrix, which may be an
+        embedding too, is small, so that the logits are near 0 and the first loss is about log V; it grows at once.
         """
         for module in self.modules():
-            if isinstance(module, nn.Linear) and module is not self.output_proj:
+            if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
             elif isinstance(module, nn.Embedding):
                 nn.init.normal_(module.weight, std=self.d_model**-0.5)
+        nn.init.normal_(self.output_proj.weight, std=0.25 * self.d_model**-0.5)
         depth = max(len(self.encoder_layers), len(self.decoder_layers))
         for name, parameter in self.named_parameters():
             if name.endswith("out_proj.weight"):
