@@ -164,7 +164,8 @@ class FilesOptions:
 
     def __post_init__(self) -> None:
         _require(
-            self.train is not None, "task.train is missing: name your file of pairs, as in task=files task.train=pairs.tsv"
+            self.train is not None,
+            "task.train is missing: name your file of pairs, as in task=files task.train=pairs.tsv",
         )
         _require_positive(self, "task", "train_size")
         _require(

@@ -62,13 +62,17 @@ def test_any_text_reaches_hydra_whole(text: str) -> None:
     assert as_hydra_reads(f"key={quoted(text)}").replace(r"\${", "${") == text or "${" in text or text == "???"
 
 
-@pytest.mark.parametrize("name", ["数据 (1).tsv", "it's.tsv", "a=b,[c].tsv", "~x", 'q"q.tsv', "back\\slash", "{a}", "1e5", "null.tsv"])
+@pytest.mark.parametrize(
+    "name", ["数据 (1).tsv", "it's.tsv", "a=b,[c].tsv", "~x", 'q"q.tsv', "back\\slash", "{a}", "1e5", "null.tsv"]
+)
 def test_any_file_name_can_be_typed_without_quotes(name: str) -> None:
     (override,) = [text for text in read("task=files", f"task.train={name}") if text.startswith("task.train")]
     assert as_hydra_reads(override) == name
 
 
-def test_two_parallel_files_are_a_list_unless_a_file_has_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_parallel_files_are_a_list_unless_a_file_has_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     typed = ("task=files", "task.train=[a b.src,a b.tgt]")
     assert as_hydra_reads(read(*typed)[1]) == ["a b.src", "a b.tgt"]

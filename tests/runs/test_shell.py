@@ -99,7 +99,13 @@ def test_the_output_fits_into_80_columns_and_an_ascii_console(
 def test_interrupting_a_run_exits_with_130_and_terminating_it_with_143(tmp_path: Path) -> None:
     for number, (name, code) in {signal.SIGINT: ("int", 130), signal.SIGTERM: ("term", 143)}.items():
         process = subprocess.Popen(
-            [sys.executable, str(SCRIPTS / "train.py"), "task=copy", "trainer.val_check_interval=20", f"run_dir={name}"],
+            [
+                sys.executable,
+                str(SCRIPTS / "train.py"),
+                "task=copy",
+                "trainer.val_check_interval=20",
+                f"run_dir={name}",
+            ],
             cwd=tmp_path,
             stderr=subprocess.PIPE,
             text=True,

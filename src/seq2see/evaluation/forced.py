@@ -60,5 +60,7 @@ def teacher_forced(model: Transformer, batches: Iterable[Batch]) -> TokenTotals:
         for batch in batches:
             src, src_mask, tgt_in = batch.src.to(device), batch.src_mask.to(device), batch.tgt_in.to(device)
             totals = token_totals(model(src, src_mask, tgt_in), batch.tgt_out.to(device))
-            loss, correct, tokens = (sum_ + float(new) for sum_, new in zip((loss, correct, tokens), totals, strict=True))
+            loss, correct, tokens = (
+                sum_ + float(new) for sum_, new in zip((loss, correct, tokens), totals, strict=True)
+            )
     return TokenTotals(loss, correct, tokens)

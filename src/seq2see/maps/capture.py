@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import numpy as np
 from torch import Tensor, nn
 
+from seq2see.attention import AttentionLayer
 from seq2see.data import Batch
 from seq2see.decoding import evaluation_mode
 from seq2see.maps.store import Maps
@@ -27,9 +29,9 @@ def capture(model: Transformer, batch: Batch) -> Maps:
     src, src_mask, tgt_in = batch.src.to(device), batch.src_mask.to(device), batch.tgt_in.to(device)
     with (
         evaluation_mode(model),
-        _collected(layer.self_attention.attention for layer in model.encoder_layers) as encoder,
-        _collected(layer.self_attention.attention for layer in model.decoder_layers) as decoder,
-        _collected(layer.cross_attention.attention for layer in model.decoder_layers) as cross,
+        _collected(model.encoder_layers, "self_attention") as encoder,
+        _collected(model.decoder_layers, "self_attention") as decoder,
+        _collected(model.decoder_layers, "cross_attention") as cross,
     ):
         model(src, src_mask, tgt_in)
     tgt_mask = batch.tgt_out != PAD
@@ -41,8 +43,8 @@ def capture(model: Transformer, batch: Batch) -> Maps:
 
 
 @contextmanager
-def _collected(modules: Iterator[nn.Module]) -> Iterator[list[Tensor]]:
-    """The weights (B, H, T, S) of each call of these modules, in the order of the calls."""
+def _collected(layers: nn.ModuleList, name: str) -> Iterator[list[Tensor]]:
+    """The weights (B, H, T, S) of the attention of this name in each layer, in the order of the calls."""
     weights: list[Tensor] = []
 
     def ask(module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
@@ -52,7 +54,8 @@ def _collected(modules: Iterator[nn.Module]) -> Iterator[list[Tensor]]:
         weights.append(output[1])
 
     handles = []
-    for module in dict.fromkeys(modules):  # shared layers once
+    for layer in dict.fromkeys(layers):  # shared layers once
+        module = cast(AttentionLayer, getattr(layer, name)).attention
         handles += [module.register_forward_pre_hook(ask, with_kwargs=True), module.register_forward_hook(keep)]
     try:
         yield weights

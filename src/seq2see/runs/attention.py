@@ -67,4 +67,6 @@ def log_of(trained: Trained, lines: list[str]) -> AttentionLog:
     encoded = EncodedPairs.from_pairs(pairs, trained.source_tokenizer, trained.target_tokenizer)
     examples = [example_of(number, pair, trained, is_reference=False) for number, pair in enumerate(pairs)]
     maps = capture(trained.model, encoded.batch(range(len(pairs))))
-    return AttentionLog.of_maps(maps, examples=examples, model=model_dimensions(trained), step=trained.step, hypotheses=texts)
+    return AttentionLog.of_maps(
+        maps, examples=examples, model=model_dimensions(trained), step=trained.step, hypotheses=texts
+    )

@@ -117,7 +117,9 @@ def load(path: str) -> Trained:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ValueError(f"ckpt: {file} is not a whole seq2see checkpoint ({reason}): name another one") from error
     if about["format"] != FORMAT:
-        raise ValueError(f"ckpt: {file} has format {about['format']}, this version reads format {FORMAT}: train it again")
+        raise ValueError(
+            f"ckpt: {file} has format {about['format']}, this version reads format {FORMAT}: train it again"
+        )
     options = from_plain(TrainOptions, about["config"])
     source = Tokenizer.from_state(about["source_tokenizer"])
     target = source if about["target_tokenizer"] is None else Tokenizer.from_state(about["target_tokenizer"])

@@ -13,8 +13,8 @@ from seq2see.options import (
     OptimOptions,
     TokenizerKind,
     TokenizerOptions,
-    TrainOptions,
     TrainingOptions,
+    TrainOptions,
 )
 from seq2see.tasks import Pair
 
@@ -75,7 +75,9 @@ def choose(options: TrainOptions, facts: Facts) -> tuple[TrainOptions, list[str]
 def _for_generated(options: TrainOptions) -> TrainOptions:
     """Generated pairs have no noise and no end: no dropout, no smoothing, and every word is in the vocabulary."""
     letters = options.task.kind != "translation"
-    tokenizer = _fill(options.tokenizer, {"source": TokenizerKind.word, "target": TokenizerKind.word, "shared": letters})
+    tokenizer = _fill(
+        options.tokenizer, {"source": TokenizerKind.word, "target": TokenizerKind.word, "shared": letters}
+    )
     has_batch = options.data.batch_size or options.data.batch_tokens
     budget_set = options.trainer.max_steps or options.trainer.max_epochs or options.trainer.max_time
     return replace(
@@ -105,7 +107,9 @@ def _for_files(options: TrainOptions, facts: Facts) -> TrainOptions:
         tokenizer=tokenizer,
         data=_fill(options.data if has_batch else replace(options.data, batch_tokens=4_096), {"max_length": 256}),
         model=_fill(options.model, {**sizes, "dropout": 0.1}),
-        optim=_fill(options.optim, {"lr": 2e-3 if sizes is TINY else 1e-3, "warmup_steps": 200, "label_smoothing": 0.1}),
+        optim=_fill(
+            options.optim, {"lr": 2e-3 if sizes is TINY else 1e-3, "warmup_steps": 200, "label_smoothing": 0.1}
+        ),
         trainer=options.trainer if budget_set else replace(options.trainer, max_steps=steps),
         training=_fill(options.training, {"select": "bleu" if facts.is_text else "exact_match"}),
         decode=_fill(options.decode, {"batch_size": 64}),

@@ -12,7 +12,13 @@ from seq2see.runs.config import from_plain
 from seq2see.runs.expected import fingerprint
 from seq2see.runs.terminal import clock
 
-COLUMNS = {"exact_match": "{:.3f}", "bleu": "{:.1f}", "chrf": "{:.1f}", "loss": "{:.3f}", "alignment_error_rate": "{:.3f}"}
+COLUMNS = {
+    "exact_match": "{:.3f}",
+    "bleu": "{:.1f}",
+    "chrf": "{:.1f}",
+    "loss": "{:.3f}",
+    "alignment_error_rate": "{:.3f}",
+}
 HEADINGS = ("exact", "BLEU", "chrF", "loss", "AER")
 
 
@@ -52,7 +58,9 @@ def compare(options: CompareOptions) -> list[Row]:
             print(_line(row.name[-21:], row.task, str(row.seed), row.result["seconds"], row.result["test"]))
         if len(same) > 1:
             for name, pick in (("lowest", min), ("highest", max)):
-                test = {column: pick(row.result["test"].get(column, float("nan")) for row in same) for column in COLUMNS}
+                test = {
+                    column: pick(row.result["test"].get(column, float("nan")) for row in same) for column in COLUMNS
+                }
                 print(_line(f"  {name} of {len(same)}", "", "", pick(row.result["seconds"] for row in same), test))
     return rows
 

@@ -46,7 +46,6 @@ def _store_schemas() -> None:
         node = TrainOptions(task=MISSING) if schema is TrainOptions else schema
         store.store(name=f"{command}_schema", node=node)
     for kind, schema in TASKS.items():
-        # an untyped copy of the defaults, so that a task without a required key can be composed and then refused by name
         store.store(group="task", name=f"{kind}_schema", node=schema)
 
 

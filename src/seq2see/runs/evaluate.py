@@ -1,6 +1,5 @@
 """Scores of a trained model on pairs, and what `evaluate.py` writes."""
 
-import csv
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -129,13 +128,17 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
     valid: Sequence[Pair] = ()
     if options.task.test is not None:
         pairs = read_pairs(options.task.test, trained.options)
-        name = Path(options.task.test if isinstance(options.task.test, str) else options.task.test[0]).name.split(".")[0]
+        name = Path(options.task.test if isinstance(options.task.test, str) else options.task.test[0]).name.split(".")[
+            0
+        ]
     else:
         pairs = pairs_of(trained.options, options.split, run=trained.run)
         if not isinstance(trained.options.task, FilesOptions):
             valid = pairs_of(trained.options, Split.valid, run=trained.run)
     if not pairs:
-        raise ValueError(f"split={options.split.value}: this run has no such pairs: choose another split, or set task.test")
+        raise ValueError(
+            f"split={options.split.value}: this run has no such pairs: choose another split, or set task.test"
+        )
     evaluation = evaluate_pairs(trained, pairs, valid=valid, device=device_of(options.accelerator))
     folder = Path(options.output).expanduser() if options.output is not None else None
     if folder is None and trained.run is not None:
@@ -145,4 +148,6 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
     try:
         return evaluation, evaluation.write(folder, name)
     except OSError as error:
-        raise ValueError(f"output: {folder} cannot be written ({error.strerror}): set output to another folder") from error
+        raise ValueError(
+            f"output: {folder} cannot be written ({error.strerror}): set output to another folder"
+        ) from error

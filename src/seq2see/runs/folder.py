@@ -60,7 +60,8 @@ class RunFolder:
         """Makes the folder, and with it makes it this run's own.
 
         Args:
-            run_dir: the folder; None: `outputs/<kind>/<date>_<time>` under the working directory, with a suffix if taken.
+            run_dir: the folder; None: `outputs/<kind>/<date>_<time>` under the working directory, with a suffix if
+                taken.
             kind: the task's.
 
         Raises:

@@ -1,7 +1,7 @@
 r"""What a person types, checked and quoted before Hydra's grammar sees it; torch-free and Hydra-free.
 
-A key that does not exist, or that the chosen task does not use, is refused with the nearest ones, also behind `+` and `++`.
-Values of path keys may hold anything that a shell can name.
+A key that does not exist, or that the chosen task does not use, is refused with the nearest ones, also behind `+` and
+`++`. Values of path keys may hold anything that a shell can name.
 """
 
 import dataclasses
@@ -86,7 +86,9 @@ def chosen_task(typed: list[Typed], config_folder: Path) -> str:
     if values.get("experiment") in (None, "null"):
         return "translation"
     recipe = yaml.safe_load((config_folder / "experiment" / f"{values['experiment']}.yaml").read_text(encoding="utf-8"))
-    return next((entry["override /task"] for entry in recipe.get("defaults", []) if "override /task" in entry), "translation")
+    return next(
+        (entry["override /task"] for entry in recipe.get("defaults", []) if "override /task" in entry), "translation"
+    )
 
 
 def _check_choice(group: str, value: str, config_folder: Path) -> None:
@@ -143,7 +145,11 @@ def _value(key: str, value: str) -> str:
 def _list_parts(inside: str) -> list[str]:
     """The elements of a list, some of which may be quoted already."""
     parts = re.findall(r"\s*(?:'((?:[^'\\]|\\.)*)'|([^,]*))\s*(?:,|$)", inside)
-    return [re.sub(r"\\(['\\])", r"\1", in_quotes) if in_quotes else bare.strip() for in_quotes, bare in parts if in_quotes or bare]
+    return [
+        re.sub(r"\\(['\\])", r"\1", in_quotes) if in_quotes else bare.strip()
+        for in_quotes, bare in parts
+        if in_quotes or bare
+    ]
 
 
 def quoted(value: str) -> str:

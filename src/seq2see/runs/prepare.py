@@ -55,7 +55,9 @@ def prepare(options: TrainOptions) -> Prepared:
     if options.init is not None:
         _start_from(model, options.init)
     trained = Trained(options, source, target, limit, model)
-    return Prepared(options, notes, task, source, target, encoded, valid, valid_pairs, _budget(options, encoded), trained)
+    return Prepared(
+        options, notes, task, source, target, encoded, valid, valid_pairs, _budget(options, encoded), trained
+    )
 
 
 def _fit_tokenizers(pairs: Sequence[Pair], options: TrainOptions) -> tuple[Tokenizer, Tokenizer]:
@@ -81,8 +83,8 @@ def _start_from(model: Transformer, init: str) -> None:
         model.load_state_dict(other.state_dict())
     except RuntimeError as error:
         raise ValueError(
-            f"init: {init} holds a model of other dimensions ({str(error).splitlines()[1].strip()}): use its model.* and "
-            "tokenizer.* keys, or another checkpoint"
+            f"init: {init} holds a model of other dimensions ({str(error).splitlines()[1].strip()}): use its model.* "
+            "and tokenizer.* keys, or another checkpoint"
         ) from error
 
 
@@ -96,10 +98,12 @@ def _budget(options: TrainOptions, pairs: EncodedPairs) -> Budget:
 
 
 def steps_an_epoch(options: TrainOptions, pairs: EncodedPairs) -> int:
+    """Optimiser steps that go through all pairs once."""
     return -(-len(train_loader(options, pairs)) // options.trainer.accumulate_grad_batches)
 
 
 def train_loader(options: TrainOptions, pairs: EncodedPairs) -> Loader:
+    """The training batches, from the first epoch on."""
     return make_loader(
         pairs,
         batch_size=options.data.batch_size,

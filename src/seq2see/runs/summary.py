@@ -35,12 +35,19 @@ def announce(prepared: Prepared, terminal: Terminal, folder: RunFolder) -> None:
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
     batch = f"{options.data.batch_size} pairs" if options.data.batch_size else f"{options.data.batch_tokens:,} tokens"
     lines = [
-        ("task", f"{options.task.kind}: {len(prepared.train):,} pairs, {len(prepared.valid):,} to validate, {num_test:,} to test"),
-        ("vocabulary", f"{prepared.source_tokenizer.vocab_size:,} source, {prepared.target_tokenizer.vocab_size:,} target"),
+        (
+            "task",
+            f"{options.task.kind}: {len(prepared.train):,} pairs, {len(prepared.valid):,} to validate, "
+            f"{num_test:,} to test",
+        ),
+        (
+            "vocabulary",
+            f"{prepared.source_tokenizer.vocab_size:,} source, {prepared.target_tokenizer.vocab_size:,} target",
+        ),
         (
             "model",
-            f"{num_parameters:,} parameters: width {shape.d_model}, {shape.num_encoder_layers}+{shape.num_decoder_layers} "
-            f"layers, {shape.num_heads} heads, {shape.position.value}",
+            f"{num_parameters:,} parameters: width {shape.d_model}, {shape.num_encoder_layers}+"
+            f"{shape.num_decoder_layers} layers, {shape.num_heads} heads, {shape.position.value}",
         ),
         ("device", _device(options.trainer.accelerator)),
         ("training", f"{_length(prepared)} of {batch}, {about(_expected_seconds(prepared))}"),
@@ -69,7 +76,9 @@ def summarise(
     terminal.result(f"\nDone in {clock(seconds)}: {steps:,} steps.\n")
     if evaluation is not None:
         terminal.result(f"  {'test':<11} {scores_line(evaluation.scores)}")
-        terminal.result(f"  {'':<11} {len(evaluation.pairs):,} unseen pairs, chosen by validation {prepared.options.training.select}")
+        terminal.result(
+            f"  {'':<11} {len(evaluation.pairs):,} unseen pairs, best.ckpt of step {evaluation.details['step']:,}"
+        )
         _say_expected(evaluation, expected, terminal)
         _say_alignment(evaluation, terminal)
         terminal.result()
@@ -101,7 +110,8 @@ def _say_expected(evaluation: Evaluation, expected: Expected | None, terminal: T
     name, (low, high) = next(iter(expected.scores.items()))
     label, form = SCORES[name]
     verdict = "met" if expected.against(evaluation.scores)["met"] else "not met"
-    terminal.result(f"  {'expected':<11} {label} {form.format(low)} to {form.format(high)} over {expected.num_seeds} seeds: {verdict}")
+    span = f"{form.format(low)} to {form.format(high)}"
+    terminal.result(f"  {'expected':<11} {label} {span} over {expected.num_seeds} seeds: {verdict}")
 
 
 def _say_alignment(evaluation: Evaluation, terminal: Terminal) -> None:
@@ -114,7 +124,9 @@ def _say_alignment(evaluation: Evaluation, terminal: Terminal) -> None:
 
 
 def _say_samples(evaluation: Evaluation, terminal: Terminal, num: int = 2) -> None:
-    for pair, reference, text in list(zip(evaluation.pairs, evaluation.references, evaluation.texts, strict=True))[:num]:
+    for pair, reference, text in list(zip(evaluation.pairs, evaluation.references, evaluation.texts, strict=True))[
+        :num
+    ]:
         terminal.result(shortened(f"  {'source':<11} {pair.source}"))
         terminal.result(shortened(f"  {'output':<11} {text}"))
         if text != reference:

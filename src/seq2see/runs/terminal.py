@@ -96,7 +96,9 @@ class TrainingDisplay:
             return
         if not getattr(self, "_headed", False):
             self._headed = True
-            self.terminal.say(f"{'step':>7}{'time':>8}{'train loss':>12}{'val loss':>10}{'token acc.':>12}{'exact':>8}{'BLEU':>7}")
+            self.terminal.say(
+                f"{'step':>7}{'time':>8}{'train loss':>12}{'val loss':>10}{'token acc.':>12}{'exact':>8}{'BLEU':>7}"
+            )
         self.terminal.say(
             f"{step:>7,}{clock(self.budget.seconds):>8}{self._train_loss:>12.3f}{scores['val/loss']:>10.3f}"
             f"{scores['val/token_accuracy']:>12.3f}{scores['val/exact_match']:>8.3f}{scores['val/bleu']:>7.1f}"

@@ -24,6 +24,7 @@ from seq2see.runs.prepare import Prepared, prepare
 from seq2see.runs.summary import announce, summarise
 from seq2see.runs.terminal import Stopwatch, Terminal
 
+
 @dataclass
 class Result:
     """What `result.json` says, and where the run lies.

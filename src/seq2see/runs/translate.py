@@ -41,8 +41,9 @@ def translate(options: TranslateOptions) -> int:
 
 def _write(texts: Iterable[str], file: TextIO) -> int:
     count = 0
-    for count, text in enumerate(texts, start=1):
+    for text in texts:
         file.write(text + "\n")
+        count += 1
     file.flush()
     return count
 

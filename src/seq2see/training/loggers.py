@@ -52,7 +52,7 @@ class MetricsFile(Logger):
         if not self._row:
             return
         with self.path.open("a", encoding="utf-8", newline="") as file:
-            csv.DictWriter(file, COLUMNS).writerow(self._row)
+            csv.writer(file).writerow([self._row.get(column, "") for column in COLUMNS])
         self._row = {}
 
     def finalize(self, status: str) -> None:

@@ -19,8 +19,6 @@ from seq2see.training.objective import label_smoothed_cross_entropy
 from seq2see.transformer import Transformer
 
 
-
-
 class TrainingModule(L.LightningModule):
     """Trains a `Transformer`; every number it reports is per real token, however the pairs were batched.
 
@@ -84,8 +82,9 @@ class TrainingModule(L.LightningModule):
         first, total = self._step_tokens[0], sum(self._step_tokens)
         self._step_tokens.clear()
         if total != first:
-            gradients = [parameter.grad for parameter in self.parameters() if parameter.grad is not None]
-            torch._foreach_mul_(gradients, first / total)
+            for parameter in self.parameters():
+                if parameter.grad is not None:
+                    parameter.grad.mul_(first / total)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         """Sets the learning rate of the coming optimiser step."""

@@ -182,8 +182,8 @@ class Transformer(nn.Module):
     def _initialise(self) -> None:
         """Xavier matrices, residual branches that shrink with depth, and an output that starts almost silent.
 
-        Shrinking branches keep their sum of the order of the embeddings at any depth. The output matrix, which may be an
-        embedding too, is small, so that the logits are near 0 and the first loss is about log V; it grows at once.
+        Shrinking branches keep their sum of the order of the embeddings at any depth. The output matrix, which may be
+        an embedding too, is small, so that the logits are near 0 and the first loss is about log V; it grows at once.
         """
         for module in self.modules():
             if isinstance(module, nn.Linear):
