@@ -175,7 +175,7 @@ def test_the_whole_model_is_torchs_stacks_around_scaled_embeddings_and_sinusoids
     for layer in decoder_layers:
         x = layer(x, memory, torch.ones(5, 5, dtype=torch.bool).triu(1), memory_key_padding_mask=~src_mask)
     assert_same(model.encode(src, src_mask), memory)
-    assert_same(model(src, src_mask, tgt_in), model.decoder_norm(x) @ model.target_embedding.weight.T)
+    assert_same(model(src, src_mask, tgt_in), model.decoder_norm(x) @ model.output_proj.weight.T)
 
 
 @NORMS
