@@ -12,7 +12,7 @@ Settings are key=value. The most used, with their defaults:
   task=translation         or copy, reverse, sort, files
   model=                   tiny, small, base; or model.d_model=128 model.num_heads=4 ...
   model.position=rope      or sinusoidal, learned, relative, alibi, none
-  optim.lr=  optim.warmup_steps=  optim.schedule=cosine   what is unset follows the task
+  optim.lr=  optim.warmup_steps=  optim.schedule=linear   what is unset follows the task
   trainer.max_steps=  trainer.max_epochs=  trainer.max_time=00:00:15:00
   data.batch_size= or data.batch_tokens=
   tokenizer.source=  tokenizer.target=    char, word, bpe

@@ -238,7 +238,7 @@ class ModelOptions:
     dropout: float | None = None
     attention_dropout: float = 0.0  # on the attention weights; leaves the fused kernel
     position: Position = Position.rope  # of self attention
-    cross_position: Position = Position.none  # of cross attention: rope, relative, alibi or none
+    cross_position: Position | None = None  # of cross attention: rope, relative, alibi, none; None: rope with rope
     max_positions: int = 1024  # tokens; the length of a learned table
     randomize_positions: int | None = None  # in training, positions are drawn from this many (Ruoss et al. 2023)
     window: int | None = None  # self attention sees this many tokens to each side; None: all
@@ -258,9 +258,12 @@ class ModelOptions:
         self._check_positions()
 
     def filled(self) -> "ModelOptions":
-        """These options with the sizes of `model=tiny` where none are set, and no dropout."""
+        """These options with nothing left open: the sizes of `model=tiny` where none are set, and no dropout."""
         missing = {name: value for name, value in TINY.items() if getattr(self, name) is None}
-        return replace(self, **missing, dropout=self.dropout or 0.0)
+        follows = Position.rope if self.position is Position.rope else Position.none
+        return replace(
+            self, **missing, dropout=self.dropout or 0.0, cross_position=self.cross_position or follows
+        )
 
     def _check_widths(self) -> None:
         d_model, num_heads = self.d_model or TINY["d_model"], self.num_heads or TINY["num_heads"]
@@ -278,6 +281,7 @@ class ModelOptions:
             _require(d_model % 2 == 0, f"model.position=sinusoidal needs an even model.d_model, not {d_model}")
 
     def _check_positions(self) -> None:
+        cross = self.cross_position or Position.none
         for name in ("position", "cross_position"):
             _require(
                 not (self.score == Score.additive and getattr(self, name) == Position.rope),
@@ -285,14 +289,14 @@ class ModelOptions:
                 + (", sinusoidal, learned or none" if name == "position" else " or none"),
             )
         _require(
-            self.cross_position not in (Position.sinusoidal, Position.learned),
-            f"model.cross_position={self.cross_position.value} has no meaning: it is added to the embeddings, which "
+            cross not in (Position.sinusoidal, Position.learned),
+            f"model.cross_position={cross.value} has no meaning: it is added to the embeddings, which "
             "model.position does; use rope, relative, alibi or none",
         )
         if self.randomize_positions is None:
             return
         _require(
-            self.position != Position.none or self.cross_position != Position.none,
+            self.position != Position.none or cross != Position.none,
             f"model.randomize_positions ({self.randomize_positions}) has no meaning with model.position=none and "
             "model.cross_position=none, which use no positions",
         )
@@ -313,7 +317,7 @@ class OptimOptions:
     lr: float | None = None  # the highest one
     weight_decay: float = 0.01
     warmup_steps: int | None = None  # optimiser steps
-    schedule: Schedule = Schedule.cosine
+    schedule: Schedule = Schedule.linear
     label_smoothing: float | None = None
     betas: list[float] = field(default_factory=lambda: [0.9, 0.98])
 

@@ -14,29 +14,34 @@ def text_scores(hypotheses: Sequence[str], references: Sequence[str]) -> dict[st
         references: what it should have written; as many.
 
     Returns:
-        `exact_match` (0-1), `bleu` and `chrf` (0-100, sacrebleu), `cer` and `wer` (character and word error rates, 0
-        is perfect, torchmetrics); empty if there is nothing to score.
+        `exact_match` (0-1), `bleu` and `chrf` (0-100, sacrebleu); empty if there is nothing to score.
     """
     if not references:
         return {}
     pairs = list(zip(hypotheses, references, strict=True))
-    hypotheses, references = list(hypotheses), list(references)
     return {
         "exact_match": sum(hypothesis == reference for hypothesis, reference in pairs) / len(pairs),
-        "bleu": _bleu().corpus_score(hypotheses, [references]).score,
-        "chrf": sacrebleu.CHRF().corpus_score(hypotheses, [references]).score,
+        "bleu": _bleu().corpus_score(list(hypotheses), [list(references)]).score,
+        "chrf": sacrebleu.CHRF().corpus_score(list(hypotheses), [list(references)]).score,
+    }
+
+
+def error_rates(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+    """`cer` and `wer`, character and word error rates: 0 is perfect (torchmetrics); empty if there is nothing to score."""
+    if not references:
+        return {}
+    hypotheses, references = list(hypotheses), list(references)
+    return {
         "cer": float(char_error_rate(hypotheses, references)),
         "wer": float(word_error_rate(hypotheses, references)),
     }
 
 
-def signatures(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, str]:
-    """How `bleu` and `chrf` were computed, in sacrebleu's own words."""
-    if not references:
-        return {}
+def signatures() -> dict[str, str]:
+    """How `bleu` and `chrf` are computed, in sacrebleu's own words."""
     metrics = {"bleu": _bleu(), "chrf": sacrebleu.CHRF()}
     for metric in metrics.values():
-        metric.corpus_score(list(hypotheses), [list(references)])
+        metric.corpus_score(["a b c d"], [["a b c d"]])  # a signature is known after a score
     return {name: str(metric.get_signature()) for name, metric in metrics.items()}
 
 

@@ -84,9 +84,9 @@ def _for_generated(options: TrainOptions) -> TrainOptions:
         options,
         tokenizer=tokenizer,
         data=options.data if has_batch else replace(options.data, batch_size=128),
-        model=_fill(options.model, {**TINY, "dropout": 0.0}),
+        model=_fill(options.model, {**TINY, "dropout": 0.0}).filled(),
         optim=_fill(options.optim, {"lr": 8e-3, "warmup_steps": 100, "label_smoothing": 0.0}),
-        trainer=options.trainer if budget_set else replace(options.trainer, max_steps=800),
+        trainer=options.trainer if budget_set else replace(options.trainer, max_steps=600),
         training=_fill(options.training, {"select": "exact_match"}),
         decode=_fill(options.decode, {"batch_size": 128}),
     )
@@ -97,18 +97,18 @@ def _for_files(options: TrainOptions, facts: Facts) -> TrainOptions:
     source, target = options.tokenizer.source or kind, options.tokenizer.target or kind
     tokenizer = _fill(options.tokenizer, {"source": kind, "target": kind, "shared": False})
     if TokenizerKind.bpe in (source, target):
-        tokenizer = _fill(tokenizer, {"vocab_size": min(8_000, max(500, facts.num_pairs // 4))})
+        tokenizer = _fill(tokenizer, {"vocab_size": min(8_000, max(500, facts.num_pairs // 6))})
     has_batch = options.data.batch_size or options.data.batch_tokens
-    sizes = SMALL if facts.num_pairs >= 10_000 else TINY
+    sizes = SMALL if facts.num_pairs >= 50_000 else TINY
     budget_set = options.trainer.max_steps or options.trainer.max_epochs or options.trainer.max_time
     steps = min(max(2_000, facts.num_pairs // 10), 20_000)
     return replace(
         options,
         tokenizer=tokenizer,
-        data=_fill(options.data if has_batch else replace(options.data, batch_tokens=4_096), {"max_length": 256}),
-        model=_fill(options.model, {**sizes, "dropout": 0.1}),
+        data=_fill(options.data if has_batch else replace(options.data, batch_tokens=3_000), {"max_length": 256}),
+        model=_fill(options.model, {**sizes, "dropout": 0.1}).filled(),
         optim=_fill(
-            options.optim, {"lr": 2e-3 if sizes is TINY else 1e-3, "warmup_steps": 200, "label_smoothing": 0.1}
+            options.optim, {"lr": 4e-3 if sizes is TINY else 2e-3, "warmup_steps": 200, "label_smoothing": 0.1}
         ),
         trainer=options.trainer if budget_set else replace(options.trainer, max_steps=steps),
         training=_fill(options.training, {"select": "bleu" if facts.is_text else "exact_match"}),

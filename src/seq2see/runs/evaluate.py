@@ -8,7 +8,7 @@ from typing import Any
 
 from seq2see.data import EncodedPairs, make_loader
 from seq2see.decoding import Hypothesis, decode_sentences
-from seq2see.evaluation import signatures, teacher_forced, text_scores
+from seq2see.evaluation import error_rates, signatures, teacher_forced, text_scores
 from seq2see.options import EvaluateOptions, FilesOptions, Split
 from seq2see.runs.alignment import alignment_scores
 from seq2see.runs.checkpoint import Trained, device_of, load
@@ -82,12 +82,12 @@ def evaluate_pairs(
         batch_size=trained.options.decode.batch_size or 128,
     )
     texts = [trained.target_tokenizer.decode(hypothesis.ids) for hypothesis in hypotheses]
-    scores = forced.scores() | text_scores(texts, references)
+    scores = forced.scores() | text_scores(texts, references) | error_rates(texts, references)
     details: dict[str, Any] = {
         "pairs": len(pairs),
         "step": trained.step,
         "decode": to_plain(trained.options.decode),
-        "signatures": signatures(texts, references),
+        "signatures": signatures(),
         "hit_length_limit": sum(not hypothesis.ended for hypothesis in hypotheses),
     }
     alignment = alignment_scores(trained, pairs, valid)

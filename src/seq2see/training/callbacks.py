@@ -28,7 +28,7 @@ class Pace(Callback):
         num_validations: see there.
     """
 
-    def __init__(self, budget: Budget, *, validate_every: int | None, num_validations: int = 8) -> None:
+    def __init__(self, budget: Budget, *, validate_every: int | None, num_validations: int = 6) -> None:
         self.budget = budget
         self.validate_every = validate_every
         self.num_validations = num_validations

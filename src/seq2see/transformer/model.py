@@ -61,7 +61,7 @@ class Transformer(nn.Module):
         self.target_embedding = self.source_embedding if shared else nn.Embedding(target_vocab_size, self.d_model)
         self.encoder_positions = self._positions(options.position, causal=False)
         self.decoder_positions = self._positions(options.position, causal=True)
-        self.cross_positions = self._positions(options.cross_position, causal=False)
+        self.cross_positions = self._positions(options.cross_position or Position.none, causal=False)
         self.encoder_layers = _stack(EncoderLayer, options, options.num_encoder_layers)
         self.decoder_layers = _stack(DecoderLayer, options, options.num_decoder_layers)
         pre_norm = options.norm is NormOrder.pre

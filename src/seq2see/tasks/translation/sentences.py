@@ -11,7 +11,7 @@ from seq2see.tasks.translation.phrases import English, German, single
 from seq2see.tasks.translation.words import PERSONS, Verb
 
 QUESTION_WORDS = {"why": "warum", "when": "wann", "where": "wo", "what": "was"}
-MAX_WORDS = 16  # of the English sentence, marks included
+MAX_WORDS = 14  # of the English sentence, marks included
 LINKS = [[(i, j) for i in range(64)] for j in range(64)]  # made once: saves a sixth of the time and most of the memory
 TOLD: tuple[Mood, ...] = ("past", "past", "past", "wanted", "could")  # what somebody knew, thought, said
 OUTSIDE = {"garden", "park", "lake", "forest", "market"}  # where one goes in fine weather
@@ -47,13 +47,13 @@ class Speaker:
 
     def _sentence(self) -> Pair:
         chance = self.random()
-        if chance < 0.50:
+        if chance < 0.56:
             return self.statement()
-        if chance < 0.63:
+        if chance < 0.69:
             return self.yes_no_question()
-        if chance < 0.70:
+        if chance < 0.76:
             return self.question()
-        if chance < 0.80:
+        if chance < 0.85:
             return self.opinion()
         return self.two_clauses()
 
