@@ -17,7 +17,7 @@ Settings are key=value. The most used, with their defaults:
   data.batch_size= or data.batch_tokens=
   tokenizer.source=  tokenizer.target=    char, word, bpe
   seed=0  run_dir=  logger=default  attention_log.enabled=true
-All keys with their meaning: src/seq2see/options.py
+All keys with their meaning: src/seq2see/options/
 """
 
 from seq2see.runs.shell import main

@@ -13,7 +13,9 @@ from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
 from seq2see.attention.single import attend, require_probability
 from seq2see.options import Score
 
-SHORT = 24  # keys; up to here plain matrix products beat torch's fused CPU kernel in training (10 keys: 2.8 against 4.6 ms)
+SHORT = (
+    24  # keys; up to here plain matrix products beat torch's fused CPU kernel in training (10 keys: 2.8 against 4.6 ms)
+)
 
 
 class PositionTerms(NamedTuple):
@@ -192,7 +194,7 @@ class MultiHeadAttention(nn.Module):
 
 
 def _backend(q: Tensor, num_keys: int) -> AbstractContextManager[None]:
-    """Plain matrix products for short sequences on a CPU, where torch's fused kernel is the slower one; else torch's choice."""
+    """Plain matrix products for short sequences on a CPU, where they are faster; otherwise torch's own choice."""
     if q.device.type == "cpu" and num_keys <= SHORT and not torch.compiler.is_compiling():
         return sdpa_kernel(SDPBackend.MATH)
     return nullcontext()

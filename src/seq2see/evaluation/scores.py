@@ -27,7 +27,7 @@ def text_scores(hypotheses: Sequence[str], references: Sequence[str]) -> dict[st
 
 
 def error_rates(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """`cer` and `wer`, character and word error rates: 0 is perfect (torchmetrics); empty if there is nothing to score."""
+    """`cer` and `wer`, character and word error rates (torchmetrics; 0 is perfect); empty without anything to score."""
     if not references:
         return {}
     hypotheses, references = list(hypotheses), list(references)

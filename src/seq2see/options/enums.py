@@ -1,0 +1,86 @@
+"""Choices among names."""
+
+from enum import Enum
+
+
+class TokenizerKind(Enum):
+    """What one token is."""
+
+    char = "char"
+    word = "word"
+    bpe = "bpe"
+
+
+class Normalize(Enum):
+    """The Unicode form that every text is brought into."""
+
+    nfc = "nfc"
+    none = "none"
+
+
+class Position(Enum):
+    """How the model knows where a token stands."""
+
+    sinusoidal = "sinusoidal"
+    learned = "learned"
+    rope = "rope"
+    relative = "relative"
+    alibi = "alibi"
+    none = "none"
+
+
+class Score(Enum):
+    """How similar a query and a key are."""
+
+    scaled_dot = "scaled_dot"
+    dot = "dot"
+    additive = "additive"
+
+
+class NormOrder(Enum):
+    """Layer normalisation before each sub-layer, or after its residual sum."""
+
+    pre = "pre"
+    post = "post"
+
+
+class Activation(Enum):
+    """The non-linearity of the feed-forward layers."""
+
+    relu = "relu"
+    gelu = "gelu"
+    swiglu = "swiglu"
+
+
+class Schedule(Enum):
+    """What the learning rate does after its warm-up."""
+
+    inverse_sqrt = "inverse_sqrt"
+    cosine = "cosine"
+    linear = "linear"
+    constant = "constant"
+
+
+class OnBadLine(Enum):
+    """What happens at a line that cannot be read."""
+
+    error = "error"
+    skip = "skip"
+
+
+class LoggerKind(Enum):
+    """Who receives the logged numbers; `default` is CSV and TensorBoard."""
+
+    default = "default"
+    csv = "csv"
+    wandb = "wandb"
+    mlflow = "mlflow"
+    none = "none"
+
+
+class Split(Enum):
+    """Which pairs are scored."""
+
+    train = "train"
+    valid = "valid"
+    test = "test"

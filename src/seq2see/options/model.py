@@ -1,0 +1,88 @@
+"""The Transformer's shape."""
+
+from dataclasses import dataclass, replace
+
+from seq2see.options.enums import Activation, NormOrder, Position, Score
+from seq2see.options.rules import require, require_positive
+
+
+@dataclass
+class ModelOptions:
+    """The Transformer's shape. Sizes that are None are those of `model=tiny`, unless the data ask for more."""
+
+    d_model: int | None = None  # width of the token vectors
+    num_heads: int | None = None
+    num_encoder_layers: int | None = None
+    num_decoder_layers: int | None = None
+    d_ff: int | None = None  # width inside the feed-forward layers
+    dropout: float | None = None
+    attention_dropout: float = 0.0  # on the attention weights; leaves the fused kernel
+    position: Position = Position.rope  # of self attention
+    cross_position: Position | None = None  # of cross attention: rope, relative, alibi, none; None: rope with rope
+    max_positions: int = 1024  # tokens; the length of a learned table
+    randomize_positions: int | None = None  # in training, positions are drawn from this many (Ruoss et al. 2023)
+    window: int | None = None  # self attention sees this many tokens to each side; None: all
+    score: Score = Score.scaled_dot
+    norm: NormOrder = NormOrder.pre
+    activation: Activation = Activation.relu
+    tie_embeddings: bool = False  # output projection = target embedding (and source embedding, if tokenizer.shared)
+    share_layers: bool = False  # one set of layer weights at every depth
+
+    def __post_init__(self) -> None:
+        require_positive(self, "model", "d_model", "num_heads", "num_encoder_layers", "num_decoder_layers", "d_ff")
+        require_positive(self, "model", "max_positions", "randomize_positions", "window")
+        for name in ("dropout", "attention_dropout"):
+            value = getattr(self, name)
+            require(value is None or 0 <= value < 1, f"model.{name} ({value}) must be at least 0 and less than 1")
+        self._check_widths()
+        self._check_positions()
+
+    def filled(self) -> "ModelOptions":
+        """These options with nothing left open: the sizes of `model=tiny` where none are set, and no dropout."""
+        missing = {name: value for name, value in TINY.items() if getattr(self, name) is None}
+        follows = Position.rope if self.position is Position.rope else Position.none
+        return replace(self, **missing, dropout=self.dropout or 0.0, cross_position=self.cross_position or follows)
+
+    def _check_widths(self) -> None:
+        d_model, num_heads = self.d_model or TINY["d_model"], self.num_heads or TINY["num_heads"]
+        require(
+            d_model % num_heads == 0,
+            f"model.d_model ({d_model}) must be divisible by model.num_heads ({num_heads})",
+        )
+        if Position.rope in (self.position, self.cross_position):
+            require(
+                d_model // num_heads % 2 == 0,
+                f"rope turns pairs of numbers: model.d_model / model.num_heads ({d_model} / {num_heads} = "
+                f"{d_model // num_heads}) must be even",
+            )
+        if self.position == Position.sinusoidal:
+            require(d_model % 2 == 0, f"model.position=sinusoidal needs an even model.d_model, not {d_model}")
+
+    def _check_positions(self) -> None:
+        cross = self.cross_position or Position.none
+        for name in ("position", "cross_position"):
+            require(
+                not (self.score == Score.additive and getattr(self, name) == Position.rope),
+                f"model.score=additive has no dot product for model.{name}=rope to turn: use relative or alibi"
+                + (", sinusoidal, learned or none" if name == "position" else " or none"),
+            )
+        require(
+            cross not in (Position.sinusoidal, Position.learned),
+            f"model.cross_position={cross.value} has no meaning: it is added to the embeddings, which "
+            "model.position does; use rope, relative, alibi or none",
+        )
+        if self.randomize_positions is None:
+            return
+        require(
+            self.position != Position.none or cross != Position.none,
+            f"model.randomize_positions ({self.randomize_positions}) has no meaning with model.position=none and "
+            "model.cross_position=none, which use no positions",
+        )
+        require(
+            self.position != Position.learned or self.randomize_positions <= self.max_positions,
+            f"model.randomize_positions ({self.randomize_positions}) must not exceed model.max_positions "
+            f"({self.max_positions}) with model.position=learned",
+        )
+
+
+TINY = {"d_model": 128, "num_heads": 4, "num_encoder_layers": 2, "num_decoder_layers": 2, "d_ff": 512}

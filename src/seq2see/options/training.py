@@ -1,0 +1,102 @@
+"""How a model is trained: the optimiser, Lightning's Trainer, and which checkpoint is best."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from seq2see.options.enums import Schedule
+from seq2see.options.rules import require, require_not_negative, require_positive
+
+
+@dataclass
+class OptimOptions:
+    """AdamW and its learning rate."""
+
+    lr: float | None = None  # the highest one
+    weight_decay: float = 0.01
+    warmup_steps: int | None = None  # optimiser steps
+    schedule: Schedule = Schedule.linear
+    label_smoothing: float | None = None
+    betas: list[float] = field(default_factory=lambda: [0.9, 0.98])
+
+    def __post_init__(self) -> None:
+        require_positive(self, "optim", "lr")
+        require_not_negative(self, "optim", "weight_decay", "warmup_steps")
+        smoothing = self.label_smoothing
+        require(
+            smoothing is None or 0 <= smoothing < 1,
+            f"optim.label_smoothing ({smoothing}) must be at least 0 and less than 1",
+        )
+        require(
+            len(self.betas) == 2 and all(0 <= beta < 1 for beta in self.betas),
+            f"optim.betas ({self.betas}) must be two numbers, each at least 0 and less than 1",
+        )
+
+
+@dataclass
+class TrainerOptions:
+    """Lightning Trainer arguments, by their own names."""
+
+    accelerator: str = "auto"
+    devices: Any = 1
+    precision: Any = "32-true"
+    max_steps: int | None = None  # optimiser steps
+    max_epochs: int | None = None
+    max_time: str | None = None  # DD:HH:MM:SS
+    gradient_clip_val: float | None = 1.0
+    gradient_clip_algorithm: str = "norm"
+    accumulate_grad_batches: int = 1
+    val_check_interval: Any = None  # an integer: optimiser steps, across epochs; a fraction: of an epoch
+    limit_train_batches: Any = 1.0
+    limit_val_batches: Any = 1.0
+    limit_test_batches: Any = 1.0
+    log_every_n_steps: int = 10
+    deterministic: bool = False
+    detect_anomaly: bool = False
+
+    def __post_init__(self) -> None:
+        require_positive(self, "trainer", "max_steps", "max_epochs", "accumulate_grad_batches", "log_every_n_steps")
+        if self.max_time is not None:
+            seconds_of(self.max_time)
+        interval = self.val_check_interval
+        if interval is not None:
+            number = isinstance(interval, int | float) and not isinstance(interval, bool)
+            valid = number and (interval >= 1 if isinstance(interval, int) else 0 < interval <= 1)
+            require(
+                valid,
+                f"trainer.val_check_interval ({interval}) must be a whole number of steps, or a fraction of an epoch "
+                "above 0 and at most 1.0",
+            )
+
+
+def seconds_of(max_time: str) -> int:
+    """The seconds in a `DD:HH:MM:SS` text.
+
+    Raises:
+        ValueError: the text has another form.
+    """
+    parts = str(max_time).split(":")
+    if len(parts) != 4 or not all(part.isascii() and part.isdigit() for part in parts):
+        raise ValueError(f"trainer.max_time ({max_time}) must have the form DD:HH:MM:SS, as 00:00:15:00 for 15 minutes")
+    days, hours, minutes, seconds = map(int, parts)
+    total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    require(total > 0, f"trainer.max_time ({max_time}) must be more than nothing")
+    return total
+
+
+SCORES = ("exact_match", "bleu", "chrf", "loss", "token_accuracy")  # what a best checkpoint can be chosen by
+LOWER_IS_BETTER = ("loss",)
+
+
+@dataclass
+class TrainingOptions:
+    """Which checkpoint is best, and when to stop early."""
+
+    select: str | None = None  # a score on the validation pairs
+    patience: int | None = None  # validations without progress before stopping; None: never
+
+    def __post_init__(self) -> None:
+        require(
+            self.select is None or self.select in SCORES,
+            f"training.select ({self.select}) must be one of {', '.join(SCORES)}",
+        )
+        require_positive(self, "training", "patience")
