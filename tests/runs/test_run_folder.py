@@ -190,3 +190,10 @@ def test_runs_are_compared_by_recipe(small_run: Path, capsys: pytest.CaptureFixt
     out = capsys.readouterr().out
     assert "lowest of 2" in out and max(map(len, out.splitlines())) <= 80
     assert read_run(small_run).group == read_run(small_run).group
+
+
+def test_texts_longer_than_the_models_positions_are_refused_before_training(tmp_path: Path) -> None:
+    overrides = ["task=copy", "task.train_size=50", "model.position=learned", "model.max_positions=5"]
+    with pytest.raises(ValueError, match=r"model.max_positions \(5\) is less than the \d+ tokens"):
+        train(compose_options("train", [*overrides, f"run_dir={tmp_path / 'run'}"]))
+    assert not (tmp_path / "run").exists()

@@ -6,22 +6,22 @@ before any data is read; a broken one raises ValueError and names both sides.
 """
 
 from seq2see.options.commands import (
+    COMMANDS,
+    PATH_KEYS,
     AttentionLogOptions,
     AttentionOptions,
-    COMMANDS,
     CompareOptions,
     DecodeOptions,
     EvaluateOptions,
     OtherData,
-    PATH_KEYS,
     TrainOptions,
     TranslateOptions,
 )
 from seq2see.options.enums import (
     Activation,
     LoggerKind,
-    NormOrder,
     Normalize,
+    NormOrder,
     OnBadLine,
     Position,
     Schedule,
@@ -29,10 +29,10 @@ from seq2see.options.enums import (
     Split,
     TokenizerKind,
 )
-from seq2see.options.model import ModelOptions, TINY
-from seq2see.options.tasks import FilesOptions, LettersOptions, TASKS, TranslationOptions
+from seq2see.options.model import TINY, ModelOptions
+from seq2see.options.tasks import TASKS, FilesOptions, LettersOptions, TranslationOptions
 from seq2see.options.text import DataOptions, TokenizerOptions
-from seq2see.options.training import LOWER_IS_BETTER, OptimOptions, SCORES, TrainerOptions, TrainingOptions, seconds_of
+from seq2see.options.training import LOWER_IS_BETTER, SCORES, OptimOptions, TrainerOptions, TrainingOptions, seconds_of
 
 __all__ = [
     "Activation",

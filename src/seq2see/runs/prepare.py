@@ -7,7 +7,7 @@ import torch
 
 from seq2see.data import EncodedPairs, Loader, make_loader
 from seq2see.decoding import LengthLimit
-from seq2see.options import TokenizerOptions, TrainOptions, seconds_of
+from seq2see.options import Position, TokenizerOptions, TrainOptions, seconds_of
 from seq2see.runs.checkpoint import Trained, load
 from seq2see.runs.choices import Facts, choose
 from seq2see.runs.data import task_of
@@ -47,6 +47,7 @@ def prepare(options: TrainOptions) -> Prepared:
     notes = [*task.notes, *notes]
     if encoded.num_dropped:
         notes.append(f"{encoded.num_dropped:,} pairs longer than data.max_length ({options.data.max_length}) left out")
+    _check_lengths(options, encoded, valid)
     limit = LengthLimit.learn(encoded.source_lengths, encoded.target_lengths, cap=options.decode.max_length)
     torch.manual_seed(options.seed)
     model = Transformer(
@@ -75,6 +76,20 @@ def _fit_tokenizers(pairs: Sequence[Pair], options: TrainOptions) -> tuple[Token
         )
     )
     return source, target
+
+
+def _check_lengths(options: TrainOptions, *all_pairs: EncodedPairs) -> None:
+    """Refuses pairs that are longer than the positions that the model can tell apart."""
+    longest = max(int(lengths.max()) for p in all_pairs if len(p) for lengths in (p.source_lengths, p.target_lengths))
+    limits = {"model.randomize_positions": options.model.randomize_positions}
+    if options.model.position is Position.learned:
+        limits["model.max_positions"] = options.model.max_positions
+    for key, limit in limits.items():
+        if limit is not None and longest > limit:
+            raise ValueError(
+                f"{key} ({limit}) is less than the {longest} tokens of the longest text: raise it, or lower "
+                "data.max_length"
+            )
 
 
 def _start_from(model: Transformer, init: str) -> None:
