@@ -195,9 +195,9 @@ class MultiHeadAttention(nn.Module):
 
 def _backend(q: Tensor, num_keys: int) -> AbstractContextManager[None]:
     """Plain matrix products for short sequences on a CPU, where they are faster; otherwise torch's own choice."""
-    if q.device.type == "cpu" and num_keys <= SHORT and not torch.compiler.is_compiling():
-        return sdpa_kernel(SDPBackend.MATH)
-    return nullcontext()
+    if torch.compiler.is_compiling() or q.device.type != "cpu" or num_keys > SHORT:
+        return nullcontext()
+    return sdpa_kernel(SDPBackend.MATH)
 
 
 def turn(x: Tensor, turns: Tensor | None) -> Tensor:
