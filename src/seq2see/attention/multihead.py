@@ -193,7 +193,7 @@ class MultiHeadAttention(nn.Module):
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (B, H, T, K)
 
 
-def _backend(q: Tensor, num_keys: int) -> AbstractContextManager[None]:
+def _backend(q: Tensor, num_keys: int) -> AbstractContextManager[object]:
     """Plain matrix products for short sequences on a CPU, where they are faster; otherwise torch's own choice."""
     if torch.compiler.is_compiling() or q.device.type != "cpu" or num_keys > SHORT:
         return nullcontext()

@@ -3,6 +3,7 @@
 import shlex
 import textwrap
 import time
+from pathlib import Path
 
 import torch
 from torch.nn import functional as F
@@ -84,11 +85,11 @@ def summarise(
         terminal.result()
         _say_samples(evaluation, terminal)
     page = [("attention", f"open {folder.relative(folder.page)}")] if folder.page.exists() else []
-    script = "python scripts/"
+    script, run = "python scripts/", _quoted(folder)
     for name, text in (
         *page,
-        ("translate", f"{script}translate.py ckpt={_quoted(folder.shown)} < in.txt > out.txt"),
-        ("inspect", f"{script}attention.py ckpt={_quoted(folder.shown)} input=in.txt"),
+        ("translate", f"{script}translate.py ckpt={run} < in.txt > out.txt"),
+        ("inspect", f"{script}attention.py ckpt={run} input=in.txt"),
     ):
         terminal.result(f"  {name:<11} {text}")
 
@@ -134,9 +135,9 @@ def _say_samples(evaluation: Evaluation, terminal: Terminal, num: int = 2) -> No
         terminal.result()
 
 
-def _quoted(path: str) -> str:
-    """The path as a shell takes it."""
-    return shlex.quote(path)
+def _quoted(folder: RunFolder) -> str:
+    """The run as a shell takes it; one under `outputs/` is the latest now, and its own name is long."""
+    return "latest" if folder.path.is_relative_to(Path.cwd() / "outputs") else shlex.quote(folder.shown)
 
 
 def _device(accelerator: str) -> str:
