@@ -50,7 +50,7 @@ def assert_trains_and_comes_back(options, *, steps):
     model = Transformer(options, VOCABULARY, VOCABULARY)
     losses = train(model, steps)
     assert all(math.isfinite(loss) for loss in losses)
-    assert steps < 20 or sum(losses[-3:]) < sum(losses[:3])
+    assert sum(losses[-3:]) < sum(losses[:3])
     file = io.BytesIO()
     torch.save(model.state_dict(), file)
     file.seek(0)
@@ -82,10 +82,10 @@ FULL_MATRIX = {"-".join(key): list(choices) for key, choices in groupby(all_choi
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FULL_MATRIX)
 def test_every_combination_of_options_trains_saves_reloads_and_decodes(name):
-    for choice in FULL_MATRIX[name]:  # 5,904 in all: a few steps of each, and no more layers than sharing needs
+    for choice in FULL_MATRIX[name]:  # 5,904 in all, with no more layers than sharing needs
         depth = 2 if choice["share_layers"] else 1
         sizes = SIZES | {"num_encoder_layers": depth, "num_decoder_layers": depth}
-        assert_trains_and_comes_back(ModelOptions(**sizes, **choice), steps=3)
+        assert_trains_and_comes_back(ModelOptions(**sizes, **choice), steps=20)
 
 
 def test_weights_of_other_options_are_not_taken_for_these():

@@ -39,10 +39,10 @@ def test_sinusoidal_vectors_are_vaswanis_up_to_the_order_of_their_numbers():
             assert float(waves[row, 4 + i]) == pytest.approx(math.cos(angle), abs=1e-9)
 
 
-def test_learned_vectors_are_rows_of_a_table():
+def test_learned_vectors_are_rows_of_a_table_scaled_like_the_token_embeddings():
     scheme = LearnedPositions(4, 10)
     assert scheme.max_length == 10
-    torch.testing.assert_close(scheme.embed(torch.tensor([9, 0]), F64), scheme.table.weight[[9, 0]])
+    torch.testing.assert_close(scheme.embed(torch.tensor([9, 0]), F64), scheme.table.weight[[9, 0]] * 2)
 
 
 def test_rotary_turns_are_products_of_complex_numbers():

@@ -22,11 +22,17 @@ class DecoderCache:
         self.length = 0  # target tokens seen
         self.layers = [(KeyValueCache(growing=True), KeyValueCache(growing=False)) for _ in range(num_layers)]
 
-    def select(self, rows: Tensor) -> None:
-        """Keeps these rows (int64 or bool (B,)) of the batch, in this order."""
-        for caches in self.layers:
-            for cache in caches:
-                cache.select(rows)
+    def select(self, rows: Tensor, *, same_sources: bool = False) -> None:
+        """Keeps these rows (int64 or bool (B,)) of the batch, in this order.
+
+        Args:
+            rows: which.
+            same_sources: every place keeps its source, so that only what was seen of the target moves.
+        """
+        for of_target, of_source in self.layers:
+            of_target.select(rows)
+            if not same_sources:
+                of_source.select(rows)
 
 
 class Transformer(nn.Module):

@@ -65,7 +65,7 @@ class SinusoidalPositions(PositionScheme):
 
 
 class LearnedPositions(PositionScheme):
-    """A learned vector for each position, added to the embeddings.
+    """A learned vector for each position, added to the embeddings, and scaled like them.
 
     Args:
         d_model: D.
@@ -82,7 +82,7 @@ class LearnedPositions(PositionScheme):
 
     def embed(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
         """Learned vectors at these positions (T,), each less than `max_length`: (T, D)."""
-        return self.table(positions)
+        return self.table(positions) * math.sqrt(self.table.embedding_dim)
 
 
 class RotaryPositions(PositionScheme):
@@ -131,7 +131,6 @@ class RelativePositions(PositionScheme):
         self.num_buckets = num_buckets
         self.max_distance = max_distance
         self.table = nn.Embedding(num_buckets, num_heads)
-        nn.init.normal_(self.table.weight, std=0.1)
 
     def terms(self, query: Tensor, key: Tensor, new_key: Tensor, dtype: torch.dtype) -> PositionTerms:
         """Biases of the scores (H, T, S)."""

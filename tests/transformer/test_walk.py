@@ -1,0 +1,31 @@
+"""Every step of the walk from one attention call to the whole model runs, in its order."""
+
+import re
+from pathlib import Path
+
+import torch
+
+import seq2see.transformer
+
+WALK = Path(seq2see.transformer.__file__).with_name("README.md")
+
+
+def test_every_block_runs_and_every_promise_holds() -> None:
+    text = WALK.read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    with torch.random.fork_rng():
+        for block in re.finditer(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
+            line = text[: block.start()].count("\n") + 2
+            exec(compile("\n" * (line - 1) + block[1], str(WALK), "exec"), names)
+    assert "maps" in names
+
+
+def test_its_contents_name_its_sections() -> None:
+    text = WALK.read_text(encoding="utf-8")
+    sections = re.findall(r"^## (.+)$", text, flags=re.MULTILINE)
+    assert sections == re.findall(r"^- \[(.+)\]\(#", text, flags=re.MULTILINE)
+
+
+def test_its_links_lead_to_files() -> None:
+    for link in re.findall(r"\]\(([^#)]+)\)", WALK.read_text(encoding="utf-8")):
+        assert (WALK.parent / link).exists(), link
