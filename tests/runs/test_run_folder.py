@@ -30,7 +30,7 @@ def test_the_folder_holds_what_is_promised(small_run: Path) -> None:
     promised = {
         "config.yaml", "train.log", "metrics.csv", "result.json", "samples.jsonl", "attention.html",
         "checkpoints/best.ckpt", "checkpoints/last.ckpt", "attention/index.json", "attention/metrics.csv",
-        "evaluation/test.json", "evaluation/test.tsv",
+        "evaluation/test.json", "evaluation/test.tsv", "evaluation/ood.json", "evaluation/ood.tsv",
     }  # fmt: skip
     assert promised <= names
     assert not any("=" in name or Path(name).is_symlink() for name in names)
@@ -39,10 +39,11 @@ def test_the_folder_holds_what_is_promised(small_run: Path) -> None:
 
 def test_the_result_has_its_keys_and_says_completed(small_run: Path) -> None:
     result = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
-    assert list(result) == ["status", "steps", "seconds", "best", "test", "expected", "versions"]
+    assert list(result) == ["status", "steps", "seconds", "best", "test", "ood", "expected", "versions"]
     assert result["status"] == "completed" and result["steps"] == 12
     assert set(result["best"]) == {"step", "metric", "value"}
-    assert {"loss", "exact_match", "bleu", "chrf", "alignment_error_rate"} <= set(result["test"])
+    for split in ("test", "ood"):
+        assert {"loss", "exact_match", "bleu", "chrf", "alignment_error_rate"} <= set(result[split])
 
 
 def test_metrics_have_one_row_a_step_and_the_last_step_is_validated(small_run: Path) -> None:

@@ -113,3 +113,19 @@ def test_too_large_a_test_set_is_named_by_its_own_key():
 
 def test_long_sequences_of_many_letters_are_no_trouble():
     assert len(letters(min_length=200, max_length=200).pairs("train")) == 200
+
+
+def test_the_ood_split_is_twice_to_four_times_as_long_and_says_so():
+    task = letters("reverse", min_length=2, max_length=5, ood_size=300)
+    lengths = {len(pair.source.split(" ")) for pair in task.pairs("ood")}
+    assert task.ood == "10 to 20 letters" and lengths == set(range(10, 21))
+    assert len({pair.source for pair in task.pairs("ood")}) == 300
+    for pair in task.pairs("ood"):
+        assert pair.target == " ".join(reversed(pair.source.split(" ")))
+        assert len(pair.links) == len(pair.target.split(" "))
+
+
+def test_the_ood_split_leaves_the_others_alone_and_may_be_left_out():
+    some, none = letters(ood_size=5), letters(ood_size=0)
+    assert all_pairs(some) == all_pairs(none)
+    assert none.pairs("ood") == [] and none.ood == ""

@@ -394,3 +394,26 @@ def test_more_pairs_than_can_be_made_are_refused_by_name() -> None:
 
 def test_an_empty_split_is_empty() -> None:
     assert Translation(TranslationOptions(train_size=5, valid_size=0, test_size=0)).pairs("valid") == []
+
+
+def test_the_ood_split_holds_texts_of_several_sentences_with_their_links() -> None:
+    task = make_task(TranslationOptions(train_size=20, valid_size=5, test_size=5, ood_size=80))
+    pairs = task.pairs("ood")
+    assert len(pairs) == 80 and task.ood == "several sentences, 28 to 56 words"
+    for pair in pairs:
+        source, target = pair.source.split(" "), pair.target.split(" ")
+        assert 28 <= len(source) <= 56
+        assert all(i < len(source) and j < len(target) for i, j in pair.links)
+        marks = [[n for n, word in enumerate(words) if word in ".?"] for words in (source, target)]
+        assert len(marks[0]) == len(marks[1]) > 1
+        assert set(zip(*marks, strict=True)) <= set(pair.links)
+
+
+def test_the_ood_split_leaves_the_others_alone() -> None:
+    some, none = (
+        make_task(TranslationOptions(train_size=20, valid_size=5, test_size=5, ood_size=size)) for size in (7, 0)
+    )
+    assert [some.pairs(split) for split in ("train", "valid", "test")] == [
+        none.pairs(split) for split in ("train", "valid", "test")
+    ]
+    assert none.pairs("ood") == [] and none.ood == ""

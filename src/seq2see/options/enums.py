@@ -84,3 +84,22 @@ class Split(Enum):
     train = "train"
     valid = "valid"
     test = "test"
+    ood = "ood"  # out of distribution: longer, or combined as never in training
+
+
+class ScanSplit(Enum):
+    """How the commands of `scan` are divided into training and test."""
+
+    simple = "simple"
+    length = "length"
+    addprim_jump = "addprim_jump"
+    addprim_turn_left = "addprim_turn_left"
+    template_around_right = "template_around_right"
+    filler = "filler"
+
+
+class Study(Enum):
+    """A question that several runs answer together."""
+
+    claims = "claims"
+    positions = "positions"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from seq2see.options.enums import ScanSplit
 from seq2see.options.rules import require, require_not_negative, require_positive
 
 
@@ -15,13 +16,14 @@ class LettersOptions:
     train_size: int = 10_000  # pairs
     valid_size: int = 500  # pairs
     test_size: int = 1_000  # pairs
+    ood_size: int = 200  # pairs of twice to four times the longest length
     min_length: int = 4  # letters
     max_length: int = 12  # letters
     vocab_size: int = 26  # different letters
 
     def __post_init__(self) -> None:
         require_positive(self, "task", "train_size", "min_length", "vocab_size")
-        require_not_negative(self, "task", "valid_size", "test_size")
+        require_not_negative(self, "task", "valid_size", "test_size", "ood_size")
         require(
             self.min_length <= self.max_length,
             f"task.min_length ({self.min_length}) must not exceed task.max_length ({self.max_length})",
@@ -38,10 +40,94 @@ class TranslationOptions:
     train_size: int = 40_000  # pairs
     valid_size: int = 500  # pairs
     test_size: int = 1_000  # pairs
+    ood_size: int = 200  # pairs of twice to four times the longest length
 
     def __post_init__(self) -> None:
         require_positive(self, "task", "train_size")
-        require_not_negative(self, "task", "valid_size", "test_size")
+        require_not_negative(self, "task", "valid_size", "test_size", "ood_size")
+
+
+@dataclass
+class NumbersOptions:
+    """`numbers`: from digits to words, or from the words of one language to those of another; generated."""
+
+    kind: str = "numbers"
+    seed: int = 0  # of the pairs; the top-level `seed` is that of the training
+    source: str = "digits"  # digits, en, de, zh, or any language of the num2words package
+    target: str = "en"
+    max_number: int = 999_999  # numbers are 0 to this
+    train_size: int = 10_000  # pairs
+    valid_size: int = 500  # pairs
+    test_size: int = 1_000  # pairs
+    ood_size: int = 200  # pairs whose parts were trained on, but never in this place
+
+    def __post_init__(self) -> None:
+        require_positive(self, "task", "train_size", "max_number")
+        require_not_negative(self, "task", "valid_size", "test_size", "ood_size")
+        require(
+            self.source != self.target,
+            f"task.source and task.target are both {self.source}: choose two forms, as digits and en",
+        )
+
+
+@dataclass
+class DatesOptions:
+    """`dates`: from many written forms to ISO 8601; generated."""
+
+    kind: str = "dates"
+    seed: int = 0  # of the pairs; the top-level `seed` is that of the training
+    first_year: int = 1900
+    last_year: int = 2099
+    train_size: int = 10_000  # pairs
+    valid_size: int = 500  # pairs
+    test_size: int = 1_000  # pairs
+    ood_size: int = 200  # pairs of a form and a month that were trained on, but never together
+
+    def __post_init__(self) -> None:
+        require_positive(self, "task", "train_size")
+        require_not_negative(self, "task", "valid_size", "test_size", "ood_size")
+        for name in ("first_year", "last_year"):
+            year = getattr(self, name)
+            require(1000 <= year <= 9999, f"task.{name} ({year}) must have four digits")
+        require(
+            self.first_year <= self.last_year,
+            f"task.first_year ({self.first_year}) must not exceed task.last_year ({self.last_year})",
+        )
+
+
+@dataclass
+class ScanOptions:
+    """`scan`: all 20,910 commands of Lake and Baroni 2018 with their actions, in one of the published splits."""
+
+    kind: str = "scan"
+    seed: int = 0  # of the random choices; the top-level `seed` is that of the training
+    split: ScanSplit = ScanSplit.simple
+    length_cutoff: int | None = None  # with split=length: actions at most in training; None: 22
+    num_composed: int | None = None  # with split=addprim_jump: composed jump commands in training; None: 0
+    num_fillers: int | None = None  # with split=filler: fillers of "around right" in training, 0 to 3; None: 0
+    train_fraction: float | None = None  # with split=simple: share of all commands to train on; None: 0.8
+    train_size: int | None = None  # pairs; None: all of the split
+    valid_size: int | None = None  # pairs, drawn from the training part; None: 500, at most a tenth of it
+
+    def __post_init__(self) -> None:
+        require_positive(self, "task", "train_size", "length_cutoff")
+        require_not_negative(self, "task", "valid_size", "num_composed", "num_fillers")
+        for key, split in (
+            ("length_cutoff", ScanSplit.length),
+            ("num_composed", ScanSplit.addprim_jump),
+            ("num_fillers", ScanSplit.filler),
+            ("train_fraction", ScanSplit.simple),
+        ):
+            value = getattr(self, key)
+            require(
+                value is None or self.split is split,
+                f"task.{key} ({value}) belongs to task.split={split.value}, not to task.split={self.split.value}",
+            )
+        fraction = self.train_fraction
+        require(fraction is None or 0 < fraction < 1, f"task.train_fraction ({fraction}) must be between 0 and 1")
+        require(
+            self.num_fillers is None or self.num_fillers <= 3, f"task.num_fillers ({self.num_fillers}) must be 0 to 3"
+        )
 
 
 @dataclass
@@ -71,10 +157,42 @@ class FilesOptions:
         require(bool(self.features_separator), "task.features_separator must not be empty")
 
 
+@dataclass
+class HubOptions:
+    """`hub`: pairs through `datasets.load_dataset`: a data set's name on the hub, or a folder laid out like one."""
+
+    kind: str = "hub"
+    path: str | None = None  # name on the hub, or a folder
+    name: str | None = None  # configuration of the data set
+    source: Any = None  # column by name or 0-based number, or a language of a `translation` column
+    target: Any = None
+    features: Any = None  # column of tags that are put before the source
+    features_separator: str = ";"
+    train_size: int | None = None  # pairs; None: all
+
+    def __post_init__(self) -> None:
+        require(
+            self.path is not None,
+            "task.path is missing: name a data set or a folder, as in task=hub task.path=FOLDER task.source=en "
+            "task.target=de",
+        )
+        require(
+            self.source is not None and self.target is not None,
+            f"task.source ({self.source}) and task.target ({self.target}) are both needed with task=hub: columns by "
+            "name or number, or languages",
+        )
+        require_positive(self, "task", "train_size")
+        require(bool(self.features_separator), "task.features_separator must not be empty")
+
+
 TASKS: dict[str, type] = {
     "translation": TranslationOptions,
     "copy": LettersOptions,
     "reverse": LettersOptions,
     "sort": LettersOptions,
+    "numbers": NumbersOptions,
+    "dates": DatesOptions,
+    "scan": ScanOptions,
     "files": FilesOptions,
+    "hub": HubOptions,
 }

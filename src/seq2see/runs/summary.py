@@ -70,17 +70,21 @@ def summarise(
     *,
     seconds: float,
     steps: int,
-    evaluation: Evaluation | None,
+    evaluations: tuple[Evaluation | None, Evaluation | None],
     expected: Expected | None,
 ) -> None:
     """Scores beside those to expect, some translations, and where to go from here."""
     terminal.result(f"\nDone in {clock(seconds)}: {steps:,} steps.\n")
+    evaluation, unlike = evaluations
     if evaluation is not None:
         terminal.result(f"  {'test':<11} {scores_line(evaluation.scores)}")
         terminal.result(
             f"  {'':<11} {len(evaluation.pairs):,} unseen pairs, best.ckpt of step {evaluation.details['step']:,}"
         )
         _say_expected(evaluation, expected, terminal)
+        if unlike is not None:
+            terminal.result(f"  {'ood':<11} {scores_line(unlike.scores)}")
+            terminal.result(f"  {'':<11} {len(unlike.pairs):,} pairs unlike training: {prepared.task.ood}")
         _say_alignment(evaluation, terminal)
         terminal.result()
         _say_samples(evaluation, terminal)

@@ -2,6 +2,7 @@
 
 import json
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 
 import seq2see
 from seq2see.maps import AttentionLog, page
-from seq2see.options import Split, TrainOptions
+from seq2see.options import Position, Split, TrainOptions
 from seq2see.runs.alignment import example_of, model_dimensions
 from seq2see.runs.checkpoint import device_of, load
 from seq2see.runs.config import to_yaml
@@ -23,6 +24,7 @@ from seq2see.runs.folder import RunFolder, write_text
 from seq2see.runs.prepare import Prepared, prepare
 from seq2see.runs.summary import announce, summarise
 from seq2see.runs.terminal import Stopwatch, Terminal
+from seq2see.tasks import Pair
 
 
 @dataclass
@@ -35,6 +37,7 @@ class Result:
         seconds: of the whole run, from the claim of its folder.
         best: step, metric and value of the best checkpoint; empty without validation.
         test: scores on the test pairs.
+        ood: scores on pairs unlike those of training, longer or combined anew; empty where the task has none.
         expected: the range to expect from an unchanged recipe, and whether it is met; empty for others.
         versions: of what made it.
         folder: the run folder; not in the file.
@@ -45,6 +48,7 @@ class Result:
     seconds: float = 0.0
     best: dict[str, Any] = field(default_factory=dict)
     test: dict[str, float] = field(default_factory=dict)
+    ood: dict[str, float] = field(default_factory=dict)
     expected: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     folder: Path = field(default_factory=Path)
@@ -53,6 +57,16 @@ class Result:
         """Writes `result.json`."""
         plain = {name: value for name, value in asdict(self).items() if name != "folder"}
         write_text(folder.result, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
+
+
+def command(options: TrainOptions) -> None:
+    """What `scripts/train.py` does: one run, or a study of several."""
+    if options.study is None:
+        train(options)
+    else:
+        from seq2see.runs.studies import run_study
+
+        run_study(options)
 
 
 def train(options: TrainOptions) -> Result:
@@ -83,8 +97,8 @@ def train(options: TrainOptions) -> Result:
         result.steps, result.best = outcome.steps, outcome.best
         if log is not None:
             write_text(folder.page, page.render(log, title=f"{options.task.kind} ({folder.path.name})"))
-        evaluation = _test(prepared, folder)
-        result.test = evaluation.scores if evaluation is not None else {}
+        evaluations = _evaluate_best(prepared, folder)
+        result.test, result.ood = ({} if found is None else found.scores for found in evaluations)
         expected = expected_of(prepared.options)
         result.expected = {} if expected is None else expected.against(result.test)
         result.status, result.seconds = "completed", round(watch.seconds, 2)
@@ -94,7 +108,7 @@ def train(options: TrainOptions) -> Result:
             terminal,
             seconds=result.seconds,
             steps=result.steps,
-            evaluation=evaluation,
+            evaluations=evaluations,
             expected=expected,
         )
     except KeyboardInterrupt:
@@ -120,16 +134,32 @@ def _attention_log(prepared: Prepared, folder: RunFolder) -> AttentionLog | None
     )
 
 
-def _test(prepared: Prepared, folder: RunFolder) -> Evaluation | None:
-    """Scores `best.ckpt` on the test pairs, and writes the scores and the translations; None without pairs."""
-    pairs = prepared.task.pairs("test")
-    if not pairs:
-        return None
-    best = load(str(folder.best))
-    valid = prepared.valid_pairs
-    evaluation = evaluate_pairs(best, pairs, valid=valid, device=device_of(prepared.options.trainer.accelerator))
-    evaluation.write(folder.path / "evaluation", Split.test.value)
-    return evaluation
+def _evaluate_best(prepared: Prepared, folder: RunFolder) -> tuple[Evaluation | None, Evaluation | None]:
+    """Scores `best.ckpt` on the splits test and ood, and writes scores and translations; None without pairs."""
+    device = device_of(prepared.options.trainer.accelerator)
+    evaluations = []
+    best = None
+    for split in (Split.test, Split.ood):
+        pairs = prepared.task.pairs(split.value)
+        evaluation = None
+        if pairs and (split is Split.test or _fit(prepared, pairs)):
+            best = best or load(str(folder.best))
+            evaluation = evaluate_pairs(best, pairs, valid=prepared.valid_pairs, device=device)
+            evaluation.write(folder.path / "evaluation", split.value)
+        evaluations.append(evaluation)
+    return evaluations[0], evaluations[1]
+
+
+def _fit(prepared: Prepared, pairs: Sequence[Pair]) -> bool:
+    """Whether the model has positions for pairs that are longer than those of training."""
+    model = prepared.options.model
+    if model.position is not Position.learned:
+        return True
+    sources = prepared.source_tokenizer.encode_batch([pair.source for pair in pairs])
+    targets = prepared.target_tokenizer.encode_batch([pair.target for pair in pairs])
+    limit = prepared.trained.length_limit
+    longest = max(max(len(ids) + 1 for ids in (*sources, *targets)), max(limit.of(len(ids) + 1) for ids in sources))
+    return longest <= model.max_positions
 
 
 def _versions() -> dict[str, str]:

@@ -3,24 +3,43 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from seq2see.options import FilesOptions, LettersOptions, Normalize, OnBadLine, TranslationOptions
+from seq2see.options import (
+    DatesOptions,
+    FilesOptions,
+    HubOptions,
+    LettersOptions,
+    Normalize,
+    NumbersOptions,
+    OnBadLine,
+    ScanOptions,
+    TranslationOptions,
+)
 from seq2see.tasks.pairs import Pair
 
 __all__ = ["Pair", "Task", "make_task"]
 
 
 class Task(Protocol):
-    """A source of pairs. `notes` are for people ("3 blank lines skipped"); reading a split may add to them."""
+    """A source of pairs.
+
+    Attributes:
+        notes: for people ("3 blank lines skipped"); reading a split may add to them.
+        ood: what the pairs of the split `ood` are ("24 to 48 letters"); empty where there is no such split.
+    """
 
     notes: list[str]
+    ood: str
 
     def pairs(self, split: str) -> Sequence[Pair]:
-        """The pairs of `train`, `valid` or `test`: the same ones in the same order every time."""
+        """The pairs of `train`, `valid`, `test` or `ood`: the same ones in the same order every time."""
         ...
 
 
+Options = LettersOptions | TranslationOptions | NumbersOptions | DatesOptions | ScanOptions | FilesOptions | HubOptions
+
+
 def make_task(
-    options: LettersOptions | TranslationOptions | FilesOptions,
+    options: Options,
     *,
     on_bad_line: OnBadLine = OnBadLine.error,
     normalize: Normalize = Normalize.nfc,
@@ -29,21 +48,39 @@ def make_task(
 
     Args:
         options: one of the task dataclasses.
-        on_bad_line: with `files`, whether a line that cannot be read is an error or skipped and counted.
-        normalize: with `files`, the Unicode form in which two sources count as equal when splits are made.
+        on_bad_line: with `files` and `hub`, whether a line that cannot be read is an error or skipped and counted.
+        normalize: with `files` and `hub`, the Unicode form in which two sources count as equal when splits are made.
 
     Raises:
         ValueError: the options ask for more pairs than exist.
         DataError: a file is wrong (raised by `pairs`).
     """
-    if isinstance(options, FilesOptions):
-        from seq2see.tasks.files import Files
+    match options:
+        case FilesOptions():
+            from seq2see.tasks.files import Files
 
-        return Files(options, on_bad_line=on_bad_line, normalize=normalize)
-    if isinstance(options, LettersOptions):
-        from seq2see.tasks.letters import Letters
+            return Files(options, on_bad_line=on_bad_line, normalize=normalize)
+        case HubOptions():
+            from seq2see.tasks.hub import Hub
 
-        return Letters(options)
-    from seq2see.tasks.translation import Translation
+            return Hub(options, on_bad_line=on_bad_line, normalize=normalize)
+        case LettersOptions():
+            from seq2see.tasks.letters import Letters
 
-    return Translation(options)
+            return Letters(options)
+        case NumbersOptions():
+            from seq2see.tasks.numbers import Numbers
+
+            return Numbers(options)
+        case DatesOptions():
+            from seq2see.tasks.dates import Dates
+
+            return Dates(options)
+        case ScanOptions():
+            from seq2see.tasks.scan import Scan
+
+            return Scan(options)
+        case TranslationOptions():
+            from seq2see.tasks.translation import Translation
+
+            return Translation(options)

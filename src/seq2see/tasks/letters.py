@@ -2,7 +2,7 @@
 
 The sequences are drawn without repetition, the test pairs first, then the validation pairs, then the training pairs: so
 no source is in two splits, `task.train_size` leaves the other splits as they are, and a smaller training set is the
-beginning of a larger one.
+beginning of a larger one. The split `ood` has sequences of twice to four times the longest length.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,25 +29,36 @@ class Letters:
     """
 
     notes: list[str]
+    ood: str
 
     def __init__(self, options: LettersOptions) -> None:
         self.notes = []
+        self.ood = ""
         sizes = {"test": options.test_size, "valid": options.valid_size, "train": options.train_size}
         lengths = range(options.min_length, options.max_length + 1)
         _check_sizes(options, sum(options.vocab_size**length for length in lengths))
         random = Random(f"letters {options.seed}")
         decks = {length: _Deck(options.vocab_size**length, random) for length in lengths}
         order = _ORDERS[options.kind]
-        self._pairs = {}
-        for split, size in sizes.items():
-            drawn = _draw(decks, size, _SHARES[split], random)
-            self._pairs[split] = [
-                _pair(_letters(number, length, options.vocab_size), order) for length, number in drawn
-            ]
+        drawn = {split: _draw(decks, size, _SHARES[split], random) for split, size in sizes.items()}
+        drawn["ood"] = self._draw_longer(options)
+        self._pairs = {
+            split: [_pair(_letters(number, length, options.vocab_size), order) for length, number in numbers]
+            for split, numbers in drawn.items()
+        }
 
     def pairs(self, split: str) -> Sequence[Pair]:
-        """The pairs of `train`, `valid` or `test`, with their links."""
+        """The pairs of `train`, `valid`, `test` or `ood`, with their links."""
         return self._pairs[split]
+
+    def _draw_longer(self, options: LettersOptions) -> list[tuple[int, int]]:
+        shortest, longest = 2 * options.max_length, 4 * options.max_length
+        random = Random(f"longer letters {options.seed}")
+        decks = {length: _Deck(options.vocab_size**length, random) for length in range(shortest, longest + 1)}
+        size = min(options.ood_size, sum(deck.size for deck in decks.values()))
+        if size:
+            self.ood = f"{shortest} to {longest} letters"
+        return _draw(decks, size, 1.0, random)
 
 
 def _check_sizes(options: LettersOptions, exist: int) -> None:

@@ -8,10 +8,11 @@ import random
 
 from seq2see.options import TranslationOptions
 from seq2see.tasks.pairs import Pair
-from seq2see.tasks.translation.sentences import Speaker
+from seq2see.tasks.translation.sentences import MAX_WORDS, Speaker
 
 __all__ = ["MAX_PAIRS", "Translation"]
 
+SHORTEST_TEXT, LONGEST_TEXT = 2 * MAX_WORDS, 4 * MAX_WORDS  # words of a source of the split `ood`
 MAX_PAIRS = 1_000_000  # of all splits together; the grammar makes many times as many (tests/tasks/test_translation.py)
 
 
@@ -19,7 +20,8 @@ class Translation:
     """The pairs of the translation task.
 
     The test split is drawn first, then valid, then train, each from its own generator, and none repeats a source of its
-    own or of an earlier split. So a larger train split begins with the smaller one, and leaves valid and test alone.
+    own or of an earlier split. So a larger train split begins with the smaller one, and leaves valid and test alone. A
+    source of the split `ood` is a text of several sentences, twice to four times as long as the longest sentence.
     """
 
     def __init__(self, options: TranslationOptions) -> None:
@@ -32,6 +34,8 @@ class Translation:
             ValueError: the sizes add up to more than MAX_PAIRS.
         """
         self.notes: list[str] = []
+        self.ood = f"several sentences, {SHORTEST_TEXT} to {LONGEST_TEXT} words" if options.ood_size else ""
+        self._ood_size = options.ood_size
         self._seed = options.seed
         self._sizes = {"test": options.test_size, "valid": options.valid_size, "train": options.train_size}
         self._pairs: dict[str, list[Pair]] = {}
@@ -47,10 +51,10 @@ class Translation:
         """The pairs of a split.
 
         Args:
-            split: "train", "valid" or "test".
+            split: "train", "valid", "test" or "ood".
         """
         if split not in self._pairs:
-            self._pairs[split] = self._draw(split)
+            self._pairs[split] = self._draw_texts() if split == "ood" else self._draw(split)
         return self._pairs[split]
 
     def _draw(self, split: str) -> list[Pair]:
@@ -64,3 +68,23 @@ class Translation:
                 taken.add(pair.source)
                 pairs.append(pair)
         return pairs
+
+    def _draw_texts(self) -> list[Pair]:
+        rng = random.Random(f"{self._seed} ood")
+        speaker = Speaker(rng)
+        return [_text(speaker, at_least=rng.randint(SHORTEST_TEXT, LONGEST_TEXT)) for _ in range(self._ood_size)]
+
+
+def _text(speaker: Speaker, *, at_least: int) -> Pair:
+    """Sentences one after the other, of at least so many words and at most LONGEST_TEXT."""
+    source: list[str] = []
+    target: list[str] = []
+    links: list[tuple[int, int]] = []
+    while len(source) < min(at_least, LONGEST_TEXT - 3):  # 3: there is always a sentence for what is left
+        pair = speaker.sentence()
+        words = pair.source.split(" ")
+        if len(source) + len(words) <= LONGEST_TEXT:
+            links += [(len(source) + i, len(target) + j) for i, j in pair.links or ()]
+            source += words
+            target += pair.target.split(" ")
+    return Pair(" ".join(source), " ".join(target), tuple(links))

@@ -1,0 +1,287 @@
+"""`scan`: the commands of Lake and Baroni 2018, their alignment, and the published splits."""
+
+from collections import Counter
+from hashlib import sha256
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seq2see.options import ScanOptions, ScanSplit
+from seq2see.tasks import make_task
+from seq2see.tasks.scan import commands
+
+WORDS = {
+    "walk": "I_WALK",
+    "look": "I_LOOK",
+    "run": "I_RUN",
+    "jump": "I_JUMP",
+    "left": "I_TURN_LEFT",
+    "right": "I_TURN_RIGHT",
+}
+
+# Split, lines in training and in test, and the digests of these lines in the files that the authors publish.
+PUBLISHED = [
+    ({"split": "length"}, 16_990, "b449c787a4c2e816", 3_920, "e9bd0b06cb972a4a"),
+    ({"split": "addprim_jump"}, 14_670, "e60be8fa7fd88b42", 7_706, "af971a314cdeda91"),
+    ({"split": "addprim_turn_left"}, 21_890, "7a87330ea22b31b5", 1_208, "871b1eb91236d07b"),
+    ({"split": "template_around_right"}, 15_225, "5d47ce1eb8a7f896", 4_476, "b64b5b28fc48416b"),
+    ({"split": "filler"}, 15_225, "5d47ce1eb8a7f896", 1_173, "1dc10f0027f064f4"),
+    ({"split": "filler", "num_fillers": 1}, 16_290, "83610a2afbd8fd10", 1_173, "1dc10f0027f064f4"),
+    ({"split": "filler", "num_fillers": 2}, 17_391, "246567d75def2598", 1_173, "1dc10f0027f064f4"),
+    ({"split": "filler", "num_fillers": 3}, 18_528, "68c243923cfe25bc", 1_173, "1dc10f0027f064f4"),
+]
+
+
+def scan(split="simple", **options):
+    return make_task(ScanOptions(**{"split": ScanSplit(split), "valid_size": 0, **options}))
+
+
+def sources(pairs):
+    return [pair.source for pair in pairs]
+
+
+def linked(pair):
+    """For each action, the places of the words that it is linked to."""
+    assert pair.links is not None
+    return [[i for i, j in pair.links if j == action] for action in range(len(pair.target.split(" ")))]
+
+
+def digest(pairs):
+    lines = sorted(f"{pair.source}\t{pair.target}" for pair in pairs)
+    return sha256("\n".join(lines).encode("utf-8")).hexdigest()[:16]
+
+
+BY_SOURCE = {pair.source: pair for pair in commands()}
+
+
+@pytest.mark.parametrize(
+    ("command", "actions"),
+    [
+        ("jump", "JUMP"),
+        ("jump left", "LEFT JUMP"),
+        ("turn left twice", "LEFT LEFT"),
+        ("turn opposite left", "LEFT LEFT"),
+        ("turn around right", "RIGHT RIGHT RIGHT RIGHT"),
+        ("jump around right", "RIGHT JUMP RIGHT JUMP RIGHT JUMP RIGHT JUMP"),
+        ("jump opposite left and walk thrice", "LEFT LEFT JUMP WALK WALK WALK"),
+        ("look right twice after run", "RUN RIGHT LOOK RIGHT LOOK"),
+        (
+            "jump opposite left after walk around left",
+            "LEFT WALK LEFT WALK LEFT WALK LEFT WALK LEFT LEFT JUMP",
+        ),
+    ],
+)
+def test_a_command_asks_for_the_actions_of_the_paper(command, actions):
+    wanted = [f"I_TURN_{action}" if action in ("LEFT", "RIGHT") else f"I_{action}" for action in actions.split(" ")]
+
+    assert BY_SOURCE[command].target.split(" ") == wanted
+
+
+def test_the_20910_commands_and_their_actions_are_the_published_ones():
+    assert len(commands()) == len(BY_SOURCE) == 20_910
+    assert digest(commands()) == "b3e98e121df6eabe"
+
+
+def test_following_the_links_of_any_command_writes_its_actions_from_the_linked_words_alone():
+    for pair in commands():
+        words = pair.source.split(" ")
+        assert [[WORDS[words[place]] for place in places] for places in linked(pair)] == [
+            [action] for action in pair.target.split(" ")
+        ]
+
+
+@pytest.mark.parametrize(
+    ("command", "places"),
+    [
+        ("turn left thrice", [1, 1, 1]),
+        ("jump opposite right", [2, 2, 0]),
+        ("jump around left", [2, 0, 2, 0, 2, 0, 2, 0]),
+        ("walk left and walk left", [1, 0, 4, 3]),
+        ("walk left after walk left", [4, 3, 1, 0]),
+    ],
+)
+def test_an_action_is_linked_to_the_word_that_names_it(command, places):
+    assert linked(BY_SOURCE[command]) == [[place] for place in places]
+
+
+def test_the_links_of_two_joined_commands_are_those_of_each_alone():
+    for pair in commands():
+        words = pair.source.split(" ")
+        joint = next((place for place, word in enumerate(words) if word in ("and", "after")), None)
+        if joint is not None:
+            first = linked(BY_SOURCE[" ".join(words[:joint])])
+            second = linked(BY_SOURCE[" ".join(words[joint + 1 :])])
+            moved = [[place + joint + 1 for place in places] for places in second]
+            assert linked(pair) == (first + moved if words[joint] == "and" else moved + first)
+
+
+@pytest.mark.parametrize(("options", "num_train", "train", "num_test", "test"), PUBLISHED)
+def test_a_split_has_exactly_the_published_lines(options, num_train, train, num_test, test):
+    task = scan(**options)
+
+    assert (len(task.pairs("train")), len(task.pairs("test"))) == (num_train, num_test)
+    assert (digest(task.pairs("train")), digest(task.pairs("test"))) == (train, test)
+
+
+@pytest.mark.parametrize("cutoff", [1, 24, 26, 40])
+def test_the_length_cutoff_is_the_most_actions_in_training_and_test_has_all_others(cutoff):
+    task = scan("length", length_cutoff=cutoff)
+
+    assert max(len(pair.target.split(" ")) for pair in task.pairs("train")) == cutoff
+    assert min(len(pair.target.split(" ")) for pair in task.pairs("test")) > cutoff
+    assert len(task.pairs("train")) + len(task.pairs("test")) == 20_910
+
+
+@pytest.mark.parametrize(
+    ("num_composed", "times", "num_train", "num_test"),
+    [
+        (0, 1467, 14_670, 7_706),
+        (1, 734, 14_671, 7_705),
+        (2, 489, 14_670, 7_704),
+        (4, 293, 14_668, 7_702),
+        (8, 163, 14_670, 7_698),
+        (16, 86, 14_665, 7_690),
+        (32, 44, 14_655, 7_674),
+        (3000, 1, 16_204, 4_706),
+    ],
+)
+def test_composed_jump_commands_share_the_lines_of_jump_equally_and_leave_the_test(
+    num_composed, times, num_train, num_test
+):
+    task = scan("addprim_jump", num_composed=num_composed, valid_size=500)
+
+    train, test = Counter(sources(task.pairs("train"))), sources(task.pairs("test"))
+    with_jump = {source: number for source, number in train.items() if "jump" in source}
+    assert train.total() + len(task.pairs("valid")) == num_train
+    assert len(test) == len(set(test)) == num_test
+    assert set(with_jump.values()) == {times}
+    assert "jump" in with_jump
+    assert len(with_jump) == num_composed + 1
+    assert not with_jump.keys() & set(test)
+
+
+def test_more_composed_jump_commands_keep_the_fewer():
+    few, many = (scan("addprim_jump", num_composed=number).pairs("train") for number in (4, 8))
+
+    assert {source for source in sources(few) if "jump" in source} < {
+        source for source in sources(many) if "jump" in source
+    }
+
+
+@pytest.mark.parametrize(
+    ("fraction", "num_train"),
+    [
+        (None, 16_728),
+        (0.01, 209),
+        (0.02, 418),
+        (0.04, 836),
+        (0.08, 1_672),
+        (0.16, 3_345),
+        (0.32, 6_691),
+        (0.64, 13_382),
+        (0.7, 14_637),
+    ],
+)
+def test_the_simple_split_trains_on_a_fraction_and_tests_on_all_the_rest(fraction, num_train):
+    task = scan(train_fraction=fraction)
+
+    train, test = sources(task.pairs("train")), sources(task.pairs("test"))
+    assert len(train) == num_train
+    assert sorted(train + test) == sorted(BY_SOURCE)
+
+
+def test_a_larger_fraction_holds_the_smaller():
+    assert set(scan(train_fraction=0.01).pairs("train")) < set(scan(train_fraction=0.02).pairs("train"))
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.sampled_from(PUBLISHED), st.integers(0, 11_000), st.integers(0, 9))
+def test_validation_of_any_size_is_drawn_from_training_and_no_command_is_in_two_parts(published, valid_size, seed):
+    options, num_train, train_digest, _, test_digest = published
+
+    task = scan(**options, valid_size=valid_size, seed=seed)
+
+    train, valid, test = (task.pairs(split) for split in ("train", "valid", "test"))
+    assert (len(valid), len(train)) == (valid_size, num_train - valid_size)
+    assert digest([*train, *valid]) == train_digest
+    assert digest(test) == test_digest
+    assert not set(sources(valid)) & set(sources(train))
+    assert not set(sources(test)) & set(sources([*train, *valid]))
+
+
+@pytest.mark.parametrize(
+    ("split", "primitive", "times"), [("addprim_jump", "jump", 1467), ("addprim_turn_left", "turn left", 2189)]
+)
+def test_the_repeated_command_stays_in_training_and_is_spread_over_it(split, primitive, times):
+    train = sources(scan(split, valid_size=500).pairs("train"))
+
+    assert train.count(primitive) == times
+    assert 50 < train[:1000].count(primitive) < 200
+
+
+@pytest.mark.parametrize(("fraction", "valid_size"), [(0.01, 20), (0.16, 334), (0.64, 500)])
+def test_without_a_size_validation_is_500_commands_but_at_most_a_tenth_of_training(fraction, valid_size):
+    assert len(scan(train_fraction=fraction, valid_size=None).pairs("valid")) == valid_size
+
+
+def test_a_smaller_training_part_begins_a_larger_one_and_leaves_the_other_parts_alone():
+    small, large, whole = (scan("length", train_size=size, valid_size=100) for size in (1000, 3000, None))
+
+    assert list(large.pairs("train"))[:1000] == list(small.pairs("train"))
+    assert list(whole.pairs("train"))[:3000] == list(large.pairs("train"))
+    assert small.pairs("valid") == whole.pairs("valid")
+    assert small.pairs("test") == whole.pairs("test")
+
+
+@pytest.mark.parametrize("split", [split.value for split in ScanSplit])
+def test_the_seed_decides_what_is_drawn_and_the_order(split):
+    first, again, other = (scan(split, seed=seed, valid_size=50) for seed in (3, 3, 4))
+
+    for part in ("train", "valid", "test"):
+        assert first.pairs(part) == again.pairs(part)
+        assert first.pairs(part) != other.pairs(part)
+
+
+def test_there_is_no_further_part_out_of_distribution():
+    task = scan("length")
+
+    assert task.ood == ""
+    assert list(task.pairs("ood")) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        ({}, "split=simple: 16,228 train, 500 valid, 4,182 test"),
+        ({"split": "length", "train_size": 1000}, "split=length: 1,000 of 16,490 train, 500 valid, 3,920 test"),
+        ({"split": "addprim_jump"}, 'split=addprim_jump: 14,170 train ("jump" 1,467 times), 500 valid, 7,706 test'),
+        (
+            {"split": "addprim_jump", "num_composed": 8},
+            'split=addprim_jump: 14,170 train ("jump" and 8 composed 163 times each), 500 valid, 7,698 test',
+        ),
+    ],
+)
+def test_one_line_tells_the_sizes(options, note):
+    assert scan(**{"valid_size": 500, **options}).notes == [note]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"train_size": 16_229, "valid_size": 500}, r"task.train_size \(16229\).* 16,228 .*task.split=simple .* 500"),
+        ({"valid_size": 209, "train_fraction": 0.01}, r"task.valid_size \(209\) .* 209 .*task.split=simple"),
+        ({"split": "addprim_jump", "valid_size": 13_203}, r"task.valid_size \(13203\) .* 13,203 .*addprim_jump"),
+        ({"split": "addprim_jump", "num_composed": 7706}, r"task.num_composed \(7706\) .* 7,706 .* 0 to 7705"),
+        ({"split": "length", "length_cutoff": 48}, r"task.length_cutoff \(48\) .* 48 actions; choose 1 to 47"),
+        ({"train_fraction": 0.00001}, r"task.train_fraction \(1e-05\) leaves nothing to train on: .* 20,910"),
+    ],
+)
+def test_what_does_not_exist_cannot_be_asked_for(options, message):
+    with pytest.raises(ValueError, match=message):
+        scan(**options)
+
+
+def test_all_that_exists_can_be_asked_for():
+    assert len(scan(train_size=16_228, valid_size=500).pairs("train")) == 16_228
+    assert len(scan("addprim_jump", num_composed=7705).pairs("test")) == 1
