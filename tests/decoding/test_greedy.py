@@ -2,12 +2,17 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.decoding import LengthLimit, decode_sentences, greedy
-from seq2see.options import ModelOptions
+from seq2see.decoding import Hypothesis, LengthLimit, decode_sentences, greedy
+from seq2see.options import DecodeOptions, ModelOptions
 from seq2see.text import BOS, EOS, PAD
 from seq2see.transformer import Transformer
 
 LIMIT = LengthLimit(ratio=1.0, slack=4)
+
+
+def decoded(model: Transformer, sources: list[list[int]], batch_size: int = 1, **more) -> list[Hypothesis]:
+    options = DecodeOptions(batch_size=batch_size)
+    return [best for best, *_ in decode_sentences(model, sources, limit=LIMIT, options=options, **more)]
 
 
 @pytest.fixture
@@ -28,8 +33,8 @@ def sources(count: int = 23) -> list[list[int]]:
 
 @pytest.mark.parametrize("batch_size", [1, 7, 64])
 def test_the_text_found_does_not_depend_on_the_batch(model: Transformer, batch_size: int) -> None:
-    alone = [decode_sentences(model, [source], limit=LIMIT, batch_size=1)[0] for source in sources()]
-    together = decode_sentences(model, sources(), limit=LIMIT, batch_size=batch_size)
+    alone = [decoded(model, [source])[0] for source in sources()]
+    together = decoded(model, sources(), batch_size)
     assert [hypothesis.ids for hypothesis in together] == [hypothesis.ids for hypothesis in alone]
     for here, there in zip(together, alone, strict=True):
         assert here.score == pytest.approx(there.score, abs=1e-9)
@@ -37,7 +42,7 @@ def test_the_text_found_does_not_depend_on_the_batch(model: Transformer, batch_s
 
 def test_it_is_the_most_probable_token_at_each_step_and_the_score_their_sum(model: Transformer) -> None:
     for source in sources(8):
-        (hypothesis,) = decode_sentences(model, [source], limit=LIMIT, batch_size=1)
+        (hypothesis,) = decoded(model, [source])
         src = torch.tensor([[*source, EOS]])
         ids = [*hypothesis.ids, *([EOS] if hypothesis.ended else [])]
         logits = model(src, torch.ones_like(src, dtype=torch.bool), torch.tensor([[BOS, *ids[:-1]]])).detach()[0]
@@ -50,7 +55,7 @@ def test_it_is_the_most_probable_token_at_each_step_and_the_score_their_sum(mode
 def test_pad_and_bos_are_never_produced(model: Transformer) -> None:
     with torch.no_grad():
         model.target_embedding.weight[[PAD, BOS]] = 100.0
-    for hypothesis in decode_sentences(model, sources(), limit=LIMIT, batch_size=8):
+    for hypothesis in decoded(model, sources(), 8):
         assert not {PAD, BOS} & set(hypothesis.ids)
 
 
@@ -69,7 +74,7 @@ def test_the_decoder_is_called_at_most_once_a_token_of_the_longest_output(
     calls = []
     decode = model.decode
     monkeypatch.setattr(model, "decode", lambda *args: calls.append(args[0].shape) or decode(*args))
-    found = decode_sentences(model, sources(), limit=LIMIT, batch_size=64)
+    found = decoded(model, sources(), 64)
     assert len(calls) <= max(len(hypothesis.ids) for hypothesis in found) + 1
     assert all(length == 1 for _, length in calls)
     assert sum(rows for rows, _ in calls) == sum(len(h.ids) + h.ended for h in found)  # finished rows leave
@@ -77,17 +82,17 @@ def test_the_decoder_is_called_at_most_once_a_token_of_the_longest_output(
 
 def test_the_mode_of_the_model_is_put_back(model: Transformer) -> None:
     model.train()
-    decode_sentences(model, [[4, 5]], limit=LIMIT, batch_size=1)
+    decoded(model, [[4, 5]])
     assert model.training
 
 
 def test_nothing_in_gives_nothing_out(model: Transformer) -> None:
-    assert decode_sentences(model, [], limit=LIMIT, batch_size=4) == []
+    assert decoded(model, []) == []
 
 
 def test_progress_counts_every_sentence(model: Transformer) -> None:
     done: list[int] = []
-    decode_sentences(model, sources(), limit=LIMIT, batch_size=5, progress=done.append)
+    decoded(model, sources(), 5, progress=done.append)
     assert sum(done) == 23
 
 

@@ -1,43 +1,32 @@
-"""Greedy decoding: at each step the most probable token, with a cache, and rows leave the batch as they end."""
+"""One hypothesis a row, one token at a time, with a cache; rows leave the batch as they end."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from seq2see.text import BOS, EOS, PAD
+from seq2see.decoding.hypothesis import Hypothesis, allow_only_exact, evaluation_mode, next_log_probs
+from seq2see.text import BOS, EOS
 from seq2see.transformer import Transformer
 
-
-class Hypothesis(NamedTuple):
-    """What a model answers to one source.
-
-    Args:
-        ids: target ids without BOS and EOS.
-        score: summed log-probability of the ids and EOS, nats.
-        ended: whether EOS was reached before the length limit.
-    """
-
-    ids: list[int]
-    score: float
-    ended: bool
+Choose = Callable[[Tensor, Tensor, int], Tensor]
+"""log-probabilities (R, V), which rows of the batch these are (R,), step from 0 -> the tokens to take, int64 (R,)."""
 
 
-@contextmanager
-def evaluation_mode(model: torch.nn.Module) -> Iterator[None]:
-    """No dropout and no gradients inside; the mode is put back after."""
-    training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        model.train(training)
+def most_probable(log_probs: Tensor, rows: Tensor, step: int) -> Tensor:
+    """The most probable token of each row."""
+    return log_probs.argmax(dim=-1)
 
 
-def greedy(model: Transformer, src: Tensor, src_mask: Tensor, *, max_lengths: Sequence[int]) -> list[Hypothesis]:
+def greedy(
+    model: Transformer,
+    src: Tensor,
+    src_mask: Tensor,
+    *,
+    max_lengths: Sequence[int],
+    exact_lengths: bool = False,
+    choose: Choose = most_probable,
+) -> list[Hypothesis]:
     """The most probable token at each step, for each row until EOS or its limit.
 
     Args:
@@ -45,6 +34,8 @@ def greedy(model: Transformer, src: Tensor, src_mask: Tensor, *, max_lengths: Se
         src: source ids, int64 (B, S).
         src_mask: bool (B, S), True = a real token.
         max_lengths: for each row the most tokens to produce, EOS included.
+        exact_lengths: each row gets exactly that many, EOS being the last.
+        choose: another choice than the most probable token, such as `Sampler`.
 
     Returns:
         B hypotheses, in the order of the rows.
@@ -60,9 +51,12 @@ def greedy(model: Transformer, src: Tensor, src_mask: Tensor, *, max_lengths: Se
         limits = torch.tensor(max_lengths, device=src.device)
         tokens = torch.full((num_rows, 1), BOS, device=src.device)
         for step in range(1, max(max_lengths, default=0) + 1):
-            log_probs = next_log_probs(model.decode(tokens, memory, src_mask, cache)[:, -1])  # (rows, V)
-            best, token = log_probs.max(dim=-1)
-            for row, log_prob, symbol in zip(rows.tolist(), best.tolist(), token.tolist(), strict=True):
+            log_probs = next_log_probs(model.decode(tokens, memory, src_mask, cache)[:, -1])  # (R, V)
+            if exact_lengths:
+                log_probs = allow_only_exact(log_probs, limits, step)
+            token = choose(log_probs, rows, step - 1)
+            taken = log_probs.gather(1, token[:, None])[:, 0]
+            for row, log_prob, symbol in zip(rows.tolist(), taken.tolist(), token.tolist(), strict=True):
                 scores[row] += log_prob
                 if symbol == EOS:
                     ended[row] = True
@@ -77,10 +71,3 @@ def greedy(model: Transformer, src: Tensor, src_mask: Tensor, *, max_lengths: Se
                 cache.select(going)
             tokens = token[:, None]
     return [Hypothesis(*row) for row in zip(ids, scores, ended, strict=True)]
-
-
-def next_log_probs(logits: Tensor) -> Tensor:
-    """Log-probabilities (..., V) of the next token, float32 at least; PAD and BOS cannot be produced."""
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).clone()
-    logits[..., [PAD, BOS]] = float("-inf")
-    return torch.log_softmax(logits, dim=-1)

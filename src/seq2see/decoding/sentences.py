@@ -5,8 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from seq2see.decoding.greedy import Hypothesis, greedy
+from seq2see.decoding.beam import beam_search
+from seq2see.decoding.greedy import greedy
+from seq2see.decoding.hypothesis import Hypothesis
+from seq2see.decoding.sampling import Sampler
+from seq2see.options import DecodeOptions
 from seq2see.text import EOS, PAD
 from seq2see.transformer import Transformer
 
@@ -42,30 +47,99 @@ def decode_sentences(
     sources: Sequence[Sequence[int]],
     *,
     limit: LengthLimit,
-    batch_size: int,
+    options: DecodeOptions | None = None,
+    exact_lengths: Sequence[int] | None = None,
     progress: Callable[[int], None] | None = None,
-) -> list[Hypothesis]:
-    """Greedy hypotheses of the sources, in their order.
+) -> list[list[Hypothesis]]:
+    """The hypotheses of each source, best first, in the order of the sources.
 
     Args:
         model: the model, on the device to use.
         sources: source ids without EOS.
         limit: how long a hypothesis may get.
-        batch_size: sentences decoded together; the text found does not depend on it.
+        options: how to search; None: greedily.
+        exact_lengths: for each source the target tokens to produce, EOS included, whatever the limit; None: until EOS.
         progress: called with the number of sentences done since the last call.
     """
+    options = (options or DecodeOptions()).filled()
+    assert options.batch_size
     device = next(model.parameters()).device
     order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
-    hypotheses: list[Hypothesis | None] = [None] * len(sources)
-    for start in range(0, len(order), batch_size):
-        indices = order[start : start + batch_size]
+    hypotheses: list[list[Hypothesis]] = [[] for _ in sources]
+    for start in range(0, len(order), options.batch_size):
+        indices = order[start : start + options.batch_size]
         rows = [torch.tensor([*sources[index], EOS]) for index in indices]
         src = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(device)
         lengths = torch.tensor([len(row) for row in rows], device=device)
         src_mask = torch.arange(src.shape[1], device=device) < lengths[:, None]
-        found = greedy(model, src, src_mask, max_lengths=[limit.of(len(row)) for row in rows])
-        for index, hypothesis in zip(indices, found, strict=True):
-            hypotheses[index] = hypothesis
+        if exact_lengths is None:
+            limits = [limit.of(len(row)) for row in rows]
+        else:
+            limits = [exact_lengths[index] for index in indices]
+        found = _decode_batch(model, src, src_mask, limits, indices, options, exact=exact_lengths is not None)
+        for index, own in zip(indices, found, strict=True):
+            hypotheses[index] = own
         if progress is not None:
             progress(len(indices))
-    return [hypothesis for hypothesis in hypotheses if hypothesis is not None]
+    return hypotheses
+
+
+def _decode_batch(
+    model: Transformer,
+    src: Tensor,
+    src_mask: Tensor,
+    limits: Sequence[int],
+    numbers: Sequence[int],
+    options: DecodeOptions,
+    *,
+    exact: bool,
+) -> list[list[Hypothesis]]:
+    assert options.beam_size and options.num_best and options.length_penalty is not None
+    if options.sample:
+        return _sample(model, src, src_mask, limits, numbers, options, exact=exact)
+    if options.beam_size == 1:
+        return [[found] for found in greedy(model, src, src_mask, max_lengths=limits, exact_lengths=exact)]
+    return beam_search(
+        model,
+        src,
+        src_mask,
+        max_lengths=limits,
+        beam_size=options.beam_size,
+        length_penalty=options.length_penalty,
+        num_best=options.num_best,
+        exact_lengths=exact,
+    )
+
+
+def _sample(
+    model: Transformer,
+    src: Tensor,
+    src_mask: Tensor,
+    limits: Sequence[int],
+    numbers: Sequence[int],
+    options: DecodeOptions,
+    *,
+    exact: bool,
+) -> list[list[Hypothesis]]:
+    """`num_best` independent samples of each row, the most probable first."""
+    assert options.num_best and options.seed is not None and options.temperature
+    count = options.num_best
+    sampler = Sampler(
+        options.seed,
+        [number * count + copy for number in numbers for copy in range(count)],
+        temperature=options.temperature,
+        top_k=options.top_k,
+        top_p=options.top_p,
+    )
+    found = greedy(
+        model,
+        src.repeat_interleave(count, 0),
+        src_mask.repeat_interleave(count, 0),
+        max_lengths=[length for length in limits for _ in range(count)],
+        exact_lengths=exact,
+        choose=sampler,
+    )
+    rows = [found[start : start + count] for start in range(0, len(found), count)]
+    assert options.length_penalty is not None
+    penalty = options.length_penalty
+    return [sorted(row, key=lambda one: (one.ended, one.ranked_by(penalty)), reverse=True) for row in rows]

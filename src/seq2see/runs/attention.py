@@ -60,9 +60,9 @@ def log_of(trained: Trained, lines: list[str]) -> AttentionLog:
         trained.model,
         trained.source_tokenizer.encode_batch(lines),
         limit=trained.length_limit,
-        batch_size=trained.options.decode.batch_size or 64,
+        options=trained.options.decode,
     )
-    texts = [trained.target_tokenizer.decode(hypothesis.ids) for hypothesis in hypotheses]
+    texts = [trained.target_tokenizer.decode(best.ids) for best, *_ in hypotheses]
     pairs = [Pair(line, text) for line, text in zip(lines, texts, strict=True)]
     encoded = EncodedPairs.from_pairs(pairs, trained.source_tokenizer, trained.target_tokenizer)
     examples = [example_of(number, pair, trained, is_reference=False) for number, pair in enumerate(pairs)]

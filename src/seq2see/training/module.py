@@ -122,10 +122,8 @@ class TrainingModule(L.LightningModule):
         }
         self._val_loss.reset()
         self._val_accuracy.reset()
-        batch_size = self.options.decode.batch_size
-        assert batch_size is not None
-        found = decode_sentences(self.model, self.sample_sources, limit=self.length_limit, batch_size=batch_size)
-        self.hypotheses = [self.target_tokenizer.decode(hypothesis.ids) for hypothesis in found]
+        found = decode_sentences(self.model, self.sample_sources, limit=self.length_limit, options=self.options.decode)
+        self.hypotheses = [self.target_tokenizer.decode(best.ids) for best, *_ in found]
         free = text_scores(self.hypotheses, [sample.target for sample in self.samples])
         self.scores |= {f"val/{name}": free[name] for name in ("exact_match", "bleu", "chrf") if name in free}
         self.log_dict(self.scores, logger=False)

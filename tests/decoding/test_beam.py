@@ -1,0 +1,165 @@
+"""Beam search is right where everything can be counted, and changes with nothing that should not matter."""
+
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seq2see.decoding import Hypothesis, LengthLimit, beam_search, decode_sentences, greedy, score_targets
+from seq2see.options import DecodeOptions, ModelOptions
+from seq2see.text import BOS, EOS, PAD
+from seq2see.transformer import Transformer
+
+LIMIT = LengthLimit(ratio=1.0, slack=4)
+
+
+def random_model(seed: int = 0, vocab_size: int = 12) -> Transformer:
+    torch.manual_seed(seed)
+    options = ModelOptions(d_model=16, num_heads=2, d_ff=32, num_encoder_layers=1, num_decoder_layers=2)
+    model = Transformer(options, 12, vocab_size).double()
+    with torch.no_grad():
+        model.output_proj.weight.mul_(12)  # opinions, so that no two tokens are equally probable
+    return model.eval()
+
+
+def batch(*rows: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    src = torch.nn.utils.rnn.pad_sequence(
+        [torch.tensor([*row, EOS]) for row in rows], batch_first=True, padding_value=PAD
+    )
+    return src, src != PAD
+
+
+def sources(count: int = 23) -> list[list[int]]:
+    generator = torch.Generator().manual_seed(1)
+    lengths = torch.randint(0, 9, (count,), generator=generator).tolist()
+    return [torch.randint(4, 12, (length,), generator=generator).tolist() for length in lengths]
+
+
+def everything(model: Transformer, row: list[int], symbols: list[int], max_length: int) -> list[Hypothesis]:
+    """All texts that end within the limit, with their scores, one at a time and without a cache."""
+    texts = [list(ids) for n in range(max_length) for ids in itertools.product(symbols, repeat=n)]
+    scores = score_targets(model, [row] * len(texts), texts)
+    return [Hypothesis(ids, sum(score), True) for ids, score in zip(texts, scores, strict=True)]
+
+
+def assert_same(found: list[Hypothesis], wanted: list[Hypothesis], tolerance: float = 1e-9) -> None:
+    assert [(one.ids, one.ended) for one in found] == [(one.ids, one.ended) for one in wanted]
+    assert [one.score for one in found] == pytest.approx([one.score for one in wanted], abs=tolerance)
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10_000), penalty=st.sampled_from([0.0, 0.5, 1.0, 2.0]))
+def test_a_wide_beam_finds_what_brute_force_finds(seed: int, penalty: float) -> None:
+    model = random_model(seed, vocab_size=6)  # the special symbols and two others, and UNK
+    src, mask = batch([5, 6])
+    (found,) = beam_search(model, src, mask, max_lengths=[4], beam_size=200, length_penalty=penalty, num_best=200)
+    wanted = sorted(everything(model, [5, 6], [3, 4, 5], 4), key=lambda one: one.ranked_by(penalty), reverse=True)
+    assert_same([one for one in found if one.ended], wanted)
+    assert all(not one.ended for one in found[len(wanted) :])  # those that were cut come last
+    (best,) = beam_search(model, src, mask, max_lengths=[4], beam_size=200, length_penalty=penalty)
+    assert_same(best, wanted[:1])
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.0])
+def test_a_beam_of_one_is_greedy(penalty: float) -> None:
+    model = random_model()
+    src, mask = batch(*sources())
+    limits = [len(row) + 3 for row in sources()]
+    one = beam_search(model, src, mask, max_lengths=limits, beam_size=1, length_penalty=penalty)
+    assert_same([best for (best,) in one], greedy(model, src, mask, max_lengths=limits))
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0])
+def test_the_list_is_sorted_and_its_beginning_does_not_depend_on_how_many_are_asked_for(penalty: float) -> None:
+    model = random_model(3)
+    src, mask = batch(*sources())
+    limits = [len(row) + 4 for row in sources()]
+    lists = {
+        n: beam_search(model, src, mask, max_lengths=limits, beam_size=5, length_penalty=penalty, num_best=n)
+        for n in (1, 3, 5)
+    }
+    for one, three, five in zip(*lists.values(), strict=True):
+        assert_same(three[:1], one)
+        assert_same(five[:3], three)
+        ranks = [(found.ended, found.ranked_by(penalty)) for found in five]
+        assert ranks == sorted(ranks, reverse=True)
+        assert len({tuple(found.ids) for found in five if found.ended}) == sum(found.ended for found in five)
+
+
+def test_a_wider_beam_than_the_vocabulary_works() -> None:
+    model = random_model(vocab_size=5)
+    src, mask = batch([4], [])
+    for found in beam_search(model, src, mask, max_lengths=[3, 3], beam_size=50, num_best=50):
+        assert len({(tuple(one.ids), one.ended) for one in found}) == len(found) > 5
+
+
+@pytest.mark.parametrize("decode", [{}, {"beam_size": 4, "num_best": 3}, {"sample": True, "num_best": 2}])
+@pytest.mark.parametrize("batch_size", [1, 7, 64])
+def test_what_is_found_does_not_depend_on_the_batch(decode: dict, batch_size: int) -> None:
+    model = random_model()
+    alone, together = (
+        decode_sentences(model, sources(), limit=LIMIT, options=DecodeOptions(batch_size=size, **decode))
+        for size in (23, batch_size)
+    )
+    for here, there in zip(together, alone, strict=True):
+        assert_same(here, there)
+
+
+def test_padding_beside_a_source_changes_nothing() -> None:
+    model = random_model()
+    src, mask = batch(*sources())
+    wide = torch.nn.functional.pad(src, (0, 9), value=PAD)
+    limits = [9] * len(src)
+    for here, there in zip(
+        beam_search(model, src, mask, max_lengths=limits, beam_size=3),
+        beam_search(model, wide, wide != PAD, max_lengths=limits, beam_size=3),
+        strict=True,
+    ):
+        assert_same(here, there)
+
+
+def test_scores_are_those_of_the_text_when_it_is_given() -> None:
+    model = random_model()
+    found = decode_sentences(model, sources(), limit=LIMIT, options=DecodeOptions(beam_size=4))
+    ended = [(row, best) for row, (best, *_) in zip(sources(), found, strict=True) if best.ended]
+    assert ended
+    forced = score_targets(model, [row for row, _ in ended], [best.ids for _, best in ended], batch_size=3)
+    assert [best.score for _, best in ended] == pytest.approx([sum(scores) for scores in forced], abs=1e-9)
+
+
+def test_every_length_has_its_limit_and_what_is_cut_says_so() -> None:
+    model = random_model()
+    with torch.no_grad():
+        model.output_proj.weight[EOS] = 0.0
+    src, mask = batch([5, 6], [7, 8], [9, 4])
+    for limit, found in zip(
+        [0, 2, 5], beam_search(model, src, mask, max_lengths=[0, 2, 5], beam_size=3, num_best=3), strict=True
+    ):
+        assert all(len(one.ids) + one.ended <= limit for one in found)
+        assert bool(found) == (limit > 0)
+        assert all(one.ended or len(one.ids) == limit for one in found)
+        assert not any({PAD, BOS, EOS} & set(one.ids) for one in found)
+
+
+@pytest.mark.parametrize("decode", [{}, {"beam_size": 3}, {"sample": True}])
+def test_with_the_references_lengths_every_output_has_exactly_that_length(decode: dict) -> None:
+    model = random_model()
+    lengths = [1 + n % 6 for n in range(23)]
+    found = decode_sentences(model, sources(), limit=LIMIT, options=DecodeOptions(**decode), exact_lengths=lengths)
+    assert [len(best.ids) + 1 for best, *_ in found] == lengths
+    assert all(best.ended for best, *_ in found)
+    forced = score_targets(model, sources(), [best.ids for best, *_ in found])
+    assert [best.score for best, *_ in found] == pytest.approx([sum(scores) for scores in forced], abs=1e-9)
+
+
+def test_the_decoder_is_called_once_a_token_of_the_longest_hypothesis_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_model()
+    calls = []
+    decode = model.decode
+    monkeypatch.setattr(model, "decode", lambda *args: calls.append(args[0].shape) or decode(*args))
+    src, mask = batch(*sources())
+    beam_search(model, src, mask, max_lengths=[6] * len(src), beam_size=4)
+    assert len(calls) <= 6 and all(length == 1 for _, length in calls)
+    assert calls[-1][0] <= calls[1][0]  # rows that are done leave
