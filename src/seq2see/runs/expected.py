@@ -10,7 +10,7 @@ import yaml
 from seq2see.options import TrainOptions
 from seq2see.runs.config import config_folder, to_plain
 
-NEUTRAL = ("seed", "run_dir", "logger", "attention_log")  # keys that do not change what a recipe is
+NEUTRAL = ("seed", "run_dir", "study", "logger", "attention_log")  # keys that do not change what a recipe is
 NEUTRAL_TRAINER = ("accelerator", "devices", "log_every_n_steps")
 
 
@@ -42,7 +42,15 @@ def fingerprint(options: TrainOptions) -> str:
     for name in NEUTRAL_TRAINER:
         del plain["trainer"][name]
     del plain["data"]["num_workers"]
-    return hashlib.blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=8).hexdigest()
+    plain["task"].pop("ood_size", None)
+    return hashlib.blake2b(json.dumps(_set(plain), sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _set(plain: Any) -> Any:
+    """Without what is left open, so that a new key that nobody sets leaves a recipe the same."""
+    if isinstance(plain, dict):
+        return {name: _set(value) for name, value in plain.items() if value is not None}
+    return plain
 
 
 def expected_of(options: TrainOptions) -> Expected | None:
