@@ -70,10 +70,12 @@ def test_the_order_of_the_lines_does_not_matter_and_more_lines_move_few_pairs(fo
     pairs = numbered(2000)
     shuffled = random.Random(0).sample(pairs, len(pairs))
 
-    tests = [set(task_of(folder / "x.tsv", rows).pairs("test")) for rows in (pairs, shuffled, numbered(2100))]
+    tasks = [task_of(folder / "x.tsv", rows) for rows in (pairs, shuffled, numbered(2100))]
 
-    assert tests[0] == tests[1]
-    assert len(tests[0] & tests[2]) >= 0.9 * len(tests[0])
+    for split in ("valid", "test"):
+        found = [set(task.pairs(split)) for task in tasks]
+        assert found[0] == found[1]
+        assert len(found[0] & found[2]) >= 0.9 * len(found[0])
 
 
 def test_sources_that_are_equal_once_normalised_stay_together(folder):
@@ -142,6 +144,7 @@ def test_train_size_cuts_training_pairs_alone_and_smaller_sets_are_parts_of_larg
     assert [len(train) for train in trains] == [50, 100, 276]
     assert set(trains[0]) < set(trains[1]) < set(trains[2])
     assert trains[1] == [pair for pair in trains[2] if pair in set(trains[1])]
+    assert set(trains[0]) & set(numbered(300)[150:]), "from everywhere in the file"
     assert tasks[0].pairs("valid") == tasks[2].pairs("valid")
     assert tasks[0].pairs("test") == tasks[2].pairs("test")
 

@@ -294,15 +294,30 @@ def test_a_column_that_does_not_exist_is_answered_with_the_nearest(tmp_path):
     assert "no column -1 (task.source)" in complaint(path, source=-1, target=0)
 
 
-def test_features_are_single_words_before_the_source(tmp_path):
+def test_tags_are_single_words_with_a_tab_between_them_and_the_source(tmp_path):
     data = "lemma\tform\ttags\ngehen\tging\tV;PST;1 SG\ngeht\tgeht\t\n"
 
     pairs, _ = read(tmp_path / "x.tsv", data, source="lemma", target="form", features="tags")
-    assert pairs == [("V PST 1_SG gehen", "ging"), ("geht", "geht")]
+    assert pairs == [("V;PST;1_SG\tgehen", "ging"), ("\tgeht", "geht")]
     pairs, _ = read(tmp_path / "y.tsv", "gehen\tging\tV|PST\n", features=2, features_separator="|")
-    assert pairs == [("V PST gehen", "ging")]
-    entry = {"source": "gehen", "target": "ging", "tags": ["V", "PST"]}
-    assert read(tmp_path / "x.jsonl", json.dumps(entry), features="tags")[0] == [("V PST gehen", "ging")]
+    assert pairs == [("V|PST\tgehen", "ging")]
+    entry = {"source": "gehen", "target": "ging", "tags": ["V", "", "PST 1"]}
+    assert read(tmp_path / "x.jsonl", json.dumps(entry), features="tags")[0] == [("V;PST_1\tgehen", "ging")]
+
+
+@pytest.mark.parametrize(
+    ("tags", "said"),
+    [
+        (["V;PST"], "'tags' has the tag 'V;PST' with ';' in it, set another task.features_separator"),
+        (["\ud800"], "'tags' holds half a character (a lone surrogate), mend the escape"),
+        (["V", 3], "'tags' is a list, not text"),
+        (None, "'tags' is null, write it as text"),
+    ],
+)
+def test_tags_that_are_no_tags_are_refused(tmp_path, tags, said):
+    data = json.dumps({"source": "gehen", "target": "ging", "tags": tags})
+
+    assert f"x.jsonl, line 1: {said}" in complaint(tmp_path / "x.jsonl", data, features="tags")
 
 
 def test_json_objects_may_be_nested_and_other_keys_may_hold_anything(tmp_path):
@@ -415,7 +430,7 @@ def test_any_file_name_is_read(tmp_path, name, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_bytes(b"a\tb")
 
-    assert make_task(FilesOptions(train=name)).pairs("train") == [Pair("a", "b")]
+    assert list(make_task(FilesOptions(train=name)).pairs("train")) == [Pair("a", "b")]
 
 
 def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
@@ -423,7 +438,7 @@ def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     (tmp_path / "x.tsv").write_bytes(b"a\tb")
 
-    assert make_task(FilesOptions(train="~/x.tsv")).pairs("train") == [Pair("a", "b")]
+    assert list(make_task(FilesOptions(train="~/x.tsv")).pairs("train")) == [Pair("a", "b")]
 
 
 def test_an_edited_file_is_read_anew_though_size_and_time_are_the_same(tmp_path):

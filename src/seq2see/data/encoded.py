@@ -33,6 +33,13 @@ class Batch(NamedTuple):
     tgt_out: Tensor
 
 
+def shifted(ids: np.ndarray, src: np.ndarray, src_mask: np.ndarray, tgt_out: np.ndarray) -> Batch:
+    """The batch of padded sources and targets, both ending in EOS: `tgt_in` is `tgt_out` one place later, after BOS."""
+    tgt_in = np.full_like(tgt_out, BOS)
+    tgt_in[:, 1:] = np.where(tgt_out[:, 1:] != PAD, tgt_out[:, :-1], PAD)
+    return Batch(*map(torch.from_numpy, (ids, src, src_mask, tgt_in, tgt_out)))
+
+
 class Texts(NamedTuple):
     """The tokens of many texts, one after the other, each text ending in EOS.
 
@@ -169,11 +176,8 @@ class EncodedPairs(Dataset[Batch]):
         """
         chosen = np.asarray(indices, dtype=np.int64)
         src, src_mask = self._source.padded(chosen)
-        tgt_out, tgt_mask = self._target.padded(chosen)
-        tgt_in = np.full_like(tgt_out, BOS)
-        tgt_in[:, 1:] = np.where(tgt_mask[:, 1:], tgt_out[:, :-1], PAD)
-        arrays = (self._ids[chosen], src, src_mask, tgt_in, tgt_out)
-        return Batch(*map(torch.from_numpy, arrays))
+        tgt_out, _ = self._target.padded(chosen)
+        return shifted(self._ids[chosen], src, src_mask, tgt_out)
 
     def __getitem__(self, indices: Sequence[int] | np.ndarray) -> Batch:
         return self.batch(indices)

@@ -1,11 +1,12 @@
 """What each command takes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any
 
-from seq2see.options.enums import LoggerKind, Split
+from seq2see.options.enums import LoggerKind, Split, Study, Suite
 from seq2see.options.model import ModelOptions
-from seq2see.options.rules import require, require_positive
+from seq2see.options.rules import require, require_not_negative, require_positive
 from seq2see.options.tasks import TranslationOptions
 from seq2see.options.text import DataOptions, TokenizerOptions
 from seq2see.options.training import OptimOptions, TrainerOptions, TrainingOptions
@@ -13,13 +14,55 @@ from seq2see.options.training import OptimOptions, TrainerOptions, TrainingOptio
 
 @dataclass
 class DecodeOptions:
-    """How translations are found."""
+    """How translations are found. What is None follows the run, and there `filled`."""
 
+    beam_size: int | None = None  # hypotheses followed at a time; 1: greedy
+    length_penalty: float | None = None  # ranked by log-probability / length ** length_penalty
+    num_best: int | None = None  # hypotheses given for each source
+    sample: bool | None = None  # tokens at random, as probable as the model says
+    temperature: float | None = None  # of sampling: above 1 flatter, below 1 sharper
+    top_k: int | None = None  # of sampling: only the so many most probable tokens
+    top_p: float | None = None  # of sampling: only the most probable that together reach this
+    seed: int | None = None  # of sampling
+    oracle_length: bool | None = None  # evaluate: every output gets the length of its reference
     max_length: int | None = None  # tokens, EOS included; None: learned from the training pairs
+    max_source_length: int | None = None  # translate: tokens at which a longer line is cut; None: 1,000
     batch_size: int | None = None  # sentences decoded together
 
     def __post_init__(self) -> None:
-        require_positive(self, "decode", "max_length", "batch_size")
+        require_positive(self, "decode", "beam_size", "num_best", "temperature", "top_k", "max_length", "batch_size")
+        require_positive(self, "decode", "max_source_length")
+        require_not_negative(self, "decode", "length_penalty", "seed")
+        require(self.top_p is None or 0 < self.top_p <= 1, f"decode.top_p ({self.top_p}) must be above 0 and at most 1")
+        num_best, beam_size = self.num_best or 1, self.beam_size or (1 if self.sample else self.num_best) or 1
+        if self.sample:
+            require(
+                beam_size == 1,
+                f"decode.sample=true draws at random, decode.beam_size ({beam_size}) searches: set one of them",
+            )
+            return
+        require(
+            num_best <= beam_size,
+            f"decode.num_best ({num_best}) must not exceed decode.beam_size ({beam_size})",
+        )
+        for name in ("temperature", "top_k", "top_p"):
+            value = getattr(self, name)
+            require(value is None, f"decode.{name} ({value}) is for sampling: add decode.sample=true, or leave it out")
+
+    def filled(self) -> "DecodeOptions":
+        """These options with nothing left open but the limits: greedy, unless they say otherwise."""
+        return replace(
+            self,
+            beam_size=self.beam_size or (1 if self.sample else self.num_best or 1),
+            length_penalty=1.0 if self.length_penalty is None else self.length_penalty,
+            num_best=self.num_best or 1,
+            sample=bool(self.sample),
+            temperature=self.temperature or (1.0 if self.sample else None),
+            seed=self.seed or 0,
+            oracle_length=bool(self.oracle_length),
+            max_source_length=self.max_source_length or 1_000,
+            batch_size=self.batch_size or 64,
+        )
 
 
 @dataclass
@@ -42,6 +85,7 @@ class TrainOptions:
     seed: int = 0
     run_dir: str | None = None  # None: outputs/<task>/<date>_<time>
     init: str | None = None  # a checkpoint to start the weights from
+    study: Study | None = None  # several runs and one report; set by its recipe (experiment=positions)
     task: Any = field(default_factory=TranslationOptions)  # one of TASKS
     tokenizer: TokenizerOptions = field(default_factory=TokenizerOptions)
     data: DataOptions = field(default_factory=DataOptions)
@@ -54,7 +98,14 @@ class TrainOptions:
     logger: LoggerKind = LoggerKind.default
 
     def __post_init__(self) -> None:
-        require(-(2**63) <= self.seed < 2**63, f"seed ({self.seed}) must fit into 64 bits")
+        require(0 <= self.seed < 2**32, f"seed ({self.seed}) must be 0 to 4294967295")
+
+
+@dataclass
+class DataReportOptions(TrainOptions):
+    """`scripts/data.py`: the options of the training run that it looks ahead to."""
+
+    output: str | None = None  # a .json file for all that is shown; None: no file
 
 
 @dataclass
@@ -69,11 +120,21 @@ class EvaluateOptions:
     """`scripts/evaluate.py`."""
 
     ckpt: Any = None  # a run folder, a .ckpt file, or several
+    average: int | None = None  # the mean of the run's so many newest kept checkpoints (training.keep)
     split: Split = Split.test
     task: OtherData = field(default_factory=OtherData)
     decode: DecodeOptions = field(default_factory=DecodeOptions)
     output: str | None = None  # folder for the scores; None: the run's own evaluation/
+    baselines: bool = True  # what copying and the training pairs alone would score
     accelerator: str = "auto"
+
+
+class TranslationFormat(Enum):
+    """How translations are written: the best of each line alone, or all that are asked for, with what is known."""
+
+    text = "text"
+    tsv = "tsv"
+    jsonl = "jsonl"
 
 
 @dataclass
@@ -81,8 +142,10 @@ class TranslateOptions:
     """`scripts/translate.py`."""
 
     ckpt: str | None = None
+    average: int | None = None  # the mean of the run's so many newest kept checkpoints (training.keep)
     input: str | None = None  # None: standard input
     output: str | None = None  # None: standard output
+    format: TranslationFormat = TranslationFormat.text
     decode: DecodeOptions = field(default_factory=DecodeOptions)
     accelerator: str = "auto"
 
@@ -92,6 +155,7 @@ class AttentionOptions:
     """`scripts/attention.py`."""
 
     ckpt: str | None = None
+    average: int | None = None  # the mean of the run's so many newest kept checkpoints (training.keep)
     run: str | None = None  # a run folder whose log becomes a page
     input: str | None = None  # None: standard input
     output: str | None = None  # the page; None: attention.html in the working directory
@@ -106,12 +170,33 @@ class CompareOptions:
     ckpt: Any = None  # run folders
 
 
+@dataclass
+class BenchmarkOptions:
+    """`scripts/benchmark.py`."""
+
+    suite: Suite | None = None  # None: all
+    rounds: int = 3  # medians are of so many, after one to warm up
+    pairs: int = 1_000_000  # of suite=load
+    output: str | None = None  # JSON with all figures
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "pairs"):
+            value = getattr(self, name)
+            require(value > 0, f"{name} ({value}) must be positive")
+
+    def suites(self) -> list[Suite]:
+        """What is to be measured."""
+        return list(Suite) if self.suite is None else [self.suite]
+
+
 COMMANDS: dict[str, type] = {
     "train": TrainOptions,
     "evaluate": EvaluateOptions,
     "translate": TranslateOptions,
     "attention": AttentionOptions,
     "compare": CompareOptions,
+    "data": DataReportOptions,
+    "benchmark": BenchmarkOptions,
 }
 PATH_KEYS = ("ckpt", "run", "run_dir", "resume", "init", "input", "output", "config")
 PATH_KEYS += ("task.train", "task.valid", "task.test", "task.path")

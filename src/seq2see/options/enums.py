@@ -103,3 +103,10 @@ class Study(Enum):
 
     claims = "claims"
     positions = "positions"
+
+
+class Suite(Enum):
+    """What a benchmark measures."""
+
+    load = "load"
+    decode = "decode"

@@ -47,6 +47,9 @@ class TranslationOptions:
         require_not_negative(self, "task", "valid_size", "test_size", "ood_size")
 
 
+OWN_NUMBERS = ("digits", "en", "de", "zh")  # forms of numbers with a known alignment; others come from num2words
+
+
 @dataclass
 class NumbersOptions:
     """`numbers`: from digits to words, or from the words of one language to those of another; generated."""
@@ -154,7 +157,7 @@ class FilesOptions:
             (self.source is None) == (self.target is None),
             f"task.source ({self.source}) and task.target ({self.target}) go together: set both, or neither",
         )
-        require(bool(self.features_separator), "task.features_separator must not be empty")
+        _check_separator(self.features_separator)
 
 
 @dataclass
@@ -182,7 +185,15 @@ class HubOptions:
             "name or number, or languages",
         )
         require_positive(self, "task", "train_size")
-        require(bool(self.features_separator), "task.features_separator must not be empty")
+        _check_separator(self.features_separator)
+
+
+def _check_separator(separator: str) -> None:
+    require(bool(separator), "task.features_separator must not be empty")
+    require(
+        not set("\t\r\n") & set(separator),
+        f"task.features_separator ({separator!r}) must not hold a tab or a line end: choose another",
+    )
 
 
 TASKS: dict[str, type] = {

@@ -17,9 +17,11 @@ class OptimOptions:
     schedule: Schedule = Schedule.linear
     label_smoothing: float | None = None
     betas: list[float] = field(default_factory=lambda: [0.9, 0.98])
+    ema: float | None = None  # decay of a moving average of the weights, which is then what is scored and kept
 
     def __post_init__(self) -> None:
         require_positive(self, "optim", "lr")
+        require(self.ema is None or 0 < self.ema < 1, f"optim.ema ({self.ema}) must be between 0 and 1, such as 0.999")
         require_not_negative(self, "optim", "weight_decay", "warmup_steps")
         smoothing = self.label_smoothing
         require(
@@ -93,10 +95,11 @@ class TrainingOptions:
 
     select: str | None = None  # a score on the validation pairs
     patience: int | None = None  # validations without progress before stopping; None: never
+    keep: int | None = None  # newest checkpoints kept beside best and last, for average=; None: none
 
     def __post_init__(self) -> None:
         require(
             self.select is None or self.select in SCORES,
             f"training.select ({self.select}) must be one of {', '.join(SCORES)}",
         )
-        require_positive(self, "training", "patience")
+        require_positive(self, "training", "patience", "keep")

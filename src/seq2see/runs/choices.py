@@ -2,14 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any, TypeVar
 
 from seq2see.options import (
+    OWN_NUMBERS,
     TINY,
     DataOptions,
     DecodeOptions,
     FilesOptions,
+    HubOptions,
+    LettersOptions,
     ModelOptions,
+    NumbersOptions,
     OptimOptions,
     TokenizerKind,
     TokenizerOptions,
@@ -66,7 +71,7 @@ def choose(options: TrainOptions, facts: Facts) -> tuple[TrainOptions, list[str]
     Returns:
         The filled options, and one line for each choice that followed from the data, "key=value (reason)".
     """
-    if not isinstance(options.task, FilesOptions):
+    if not isinstance(options.task, FilesOptions | HubOptions):
         return _for_generated(options), []
     filled = _for_files(options, facts)
     return filled, _explain(options, filled, facts)
@@ -74,10 +79,8 @@ def choose(options: TrainOptions, facts: Facts) -> tuple[TrainOptions, list[str]
 
 def _for_generated(options: TrainOptions) -> TrainOptions:
     """Generated pairs have no noise and no end: no dropout, no smoothing, and every word is in the vocabulary."""
-    letters = options.task.kind != "translation"
-    tokenizer = _fill(
-        options.tokenizer, {"source": TokenizerKind.word, "target": TokenizerKind.word, "shared": letters}
-    )
+    kinds = {side: _kind_for_generated(options.task, side) for side in ("source", "target")}
+    tokenizer = _fill(options.tokenizer, {**kinds, "shared": isinstance(options.task, LettersOptions)})
     has_batch = options.data.batch_size or options.data.batch_tokens
     budget_set = options.trainer.max_steps or options.trainer.max_epochs or options.trainer.max_time
     return replace(
@@ -90,6 +93,12 @@ def _for_generated(options: TrainOptions) -> TrainOptions:
         training=_fill(options.training, {"select": "exact_match"}),
         decode=_fill(options.decode, {"batch_size": 128}),
     )
+
+
+def _kind_for_generated(task: Any, side: str) -> TokenizerKind:
+    """Words, but where a package writes numbers in its own way: then a word may be a whole number."""
+    foreign = isinstance(task, NumbersOptions) and getattr(task, side) not in OWN_NUMBERS
+    return TokenizerKind.char if foreign else TokenizerKind.word
 
 
 def _for_files(options: TrainOptions, facts: Facts) -> TrainOptions:
@@ -141,4 +150,4 @@ def _explain(before: TrainOptions, after: TrainOptions, facts: Facts) -> list[st
 
 
 def _plain(value: object) -> object:
-    return value.value if isinstance(value, TokenizerKind) else value
+    return value.value if isinstance(value, Enum) else value

@@ -1,9 +1,11 @@
 """The pairs of a run: from its task, or from the files that the run kept."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from seq2see.options import FilesOptions, Split, TrainOptions
+from seq2see.options import FilesOptions, HubOptions, Split, TrainOptions
 from seq2see.tasks import Pair, Task, make_task
 from seq2see.text import DataError, normalize
 
@@ -14,16 +16,16 @@ def task_of(options: TrainOptions) -> Task:
 
 
 def pairs_of(options: TrainOptions, split: Split, *, run: Path | None) -> Sequence[Pair]:
-    """The pairs of a split, as training saw them: the run's own copy of a split-off file, or the task's.
+    """The pairs of a split, as training saw them: the run's own copy of them, or the task's.
 
     Raises:
-        DataError: the file that they come from is gone.
+        DataError: what they come from is gone.
     """
-    if not isinstance(options.task, FilesOptions):
-        return task_of(options).pairs(split.value)
-    kept = None if run is None else run / "data" / f"{split.value}.tsv"
-    if kept is not None and kept.is_file():
-        return read_pairs(str(kept), options)
+    kept = None if run is None else run / "data"
+    if kept is not None and isinstance(options.task, FilesOptions | HubOptions):
+        for path in (kept / f"{split.value}.tsv", kept / f"{split.value}.jsonl"):
+            if path.is_file():
+                return _read_kept(path, options)
     return task_of(options).pairs(split.value)
 
 
@@ -48,15 +50,42 @@ def read_pairs(test: object, options: TrainOptions, *, columns: bool = False) ->
 
 
 def keep_split_off(folder: Path, task: Task, options: TrainOptions) -> None:
-    """Writes `data/valid.tsv` and `data/test.tsv` if they were split off a file, so that the file may go."""
-    if not isinstance(options.task, FilesOptions):
+    """Writes `valid.tsv` and `test.tsv` if they were split off a file, or came from a hub, so that these may go.
+
+    Pairs that lines with tabs between cannot hold (a text may have a line end in it) make a `.jsonl` file instead.
+    """
+    if not isinstance(options.task, FilesOptions | HubOptions):
         return
-    for split, given in (("valid", options.task.valid), ("test", options.task.test)):
+    given = {"valid": options.task.valid, "test": options.task.test} if isinstance(options.task, FilesOptions) else {}
+    for split in ("valid", "test"):
         pairs = task.pairs(split)
-        if given is None and pairs:
-            folder.mkdir(exist_ok=True)
-            with (folder / f"{split}.tsv").open("w", encoding="utf-8", newline="\n") as file:
-                file.writelines(f"{pair.source}\t{pair.target}\n" for pair in pairs)
+        if given.get(split) is not None or not pairs:
+            continue
+        folder.mkdir(exist_ok=True)
+        num_tabs = 0 if options.task.features is None else 1  # tags, tab, source
+        as_lines = all(_fits_a_line(pair, num_tabs) for pair in pairs)
+        with (folder / f"{split}.{'tsv' if as_lines else 'jsonl'}").open("w", encoding="utf-8", newline="\n") as file:
+            for source, target, _ in pairs:
+                entry = {"source": source, "target": target}
+                file.write(f"{source}\t{target}\n" if as_lines else json.dumps(entry, ensure_ascii=False) + "\n")
+
+
+def _fits_a_line(pair: Pair, num_tabs: int) -> bool:
+    """Whether the line would be read as this pair; a U+FEFF at the beginning of a file is left out."""
+    source, target, _ = pair
+    whole = "\n" not in source + target and "\t" not in target and not target.endswith("\r")
+    return whole and source.count("\t") == num_tabs and not source.startswith("\ufeff")
+
+
+def _read_kept(path: Path, options: TrainOptions) -> Sequence[Pair]:
+    """What `keep_split_off` has written."""
+    task = options.task
+    kept = FilesOptions(train=str(path), test=str(path), source=0, target=1)
+    if path.suffix == ".jsonl":
+        kept = FilesOptions(train=str(path), test=str(path))
+    elif task.features is not None:
+        kept = replace(kept, source=1, target=2, features=0, features_separator=task.features_separator)
+    return make_task(kept, normalize=options.tokenizer.normalize).pairs("test")
 
 
 def normalized_targets(pairs: Sequence[Pair], options: TrainOptions) -> list[str]:

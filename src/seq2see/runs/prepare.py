@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import torch
 
-from seq2see.data import EncodedPairs, Loader, make_loader
+from seq2see.data import AnyPairs, EncodedPairs, Loader, ResegmentedPairs, make_loader
 from seq2see.decoding import LengthLimit
-from seq2see.options import Position, TokenizerOptions, TrainOptions, seconds_of
+from seq2see.options import Position, TrainOptions, seconds_of
 from seq2see.runs.checkpoint import Trained, load
-from seq2see.runs.choices import Facts, choose
-from seq2see.runs.data import task_of
+from seq2see.runs.choices import choose
+from seq2see.runs.corpus import corpus_of
 from seq2see.tasks import Pair, Task
 from seq2see.text import Tokenizer
 from seq2see.training import Budget
@@ -28,7 +28,7 @@ class Prepared:
     task: Task
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
-    train: EncodedPairs
+    train: AnyPairs
     valid: EncodedPairs
     valid_pairs: Sequence[Pair]
     budget: Budget
@@ -36,18 +36,22 @@ class Prepared:
 
 
 def prepare(options: TrainOptions) -> Prepared:
-    """Pairs, tokenizers, ids and the model; nothing is written."""
-    task = task_of(options)
-    train_pairs, valid_pairs = task.pairs("train"), task.pairs("valid")
-    options, notes = choose(options, Facts.of(train_pairs))
-    source, target = _fit_tokenizers(train_pairs, options)
-    encoded = EncodedPairs.from_pairs(train_pairs, source, target, max_length=options.data.max_length)
-    valid_pairs = list(valid_pairs)[:NUM_VALIDATION]
+    """Pairs, tokenizers, ids and the model; nothing is written but to the cache.
+
+    Raises:
+        DataError: a file is wrong.
+        ValueError: the options ask for what the pairs do not give.
+    """
+    corpus = corpus_of(options)
+    task, source, target, encoded = corpus.task, corpus.source_tokenizer, corpus.target_tokenizer, corpus.train
+    options, notes = choose(options, corpus.facts)
+    valid_pairs = list(task.pairs("valid"))[:NUM_VALIDATION]
     valid = EncodedPairs.from_pairs(valid_pairs, source, target)
     notes = [*task.notes, *notes]
     if encoded.num_dropped:
         notes.append(f"{encoded.num_dropped:,} pairs longer than data.max_length ({options.data.max_length}) left out")
-    _check_lengths(options, encoded, valid)
+    train = _resegmented(encoded, source, target, options) if options.tokenizer.dropout else encoded
+    _check_lengths(options, train, valid)
     limit = LengthLimit.learn(encoded.source_lengths, encoded.target_lengths, cap=options.decode.max_length)
     torch.manual_seed(options.seed)
     model = Transformer(
@@ -56,29 +60,15 @@ def prepare(options: TrainOptions) -> Prepared:
     if options.init is not None:
         _start_from(model, options.init)
     trained = Trained(options, source, target, limit, model)
-    return Prepared(
-        options, notes, task, source, target, encoded, valid, valid_pairs, _budget(options, encoded), trained
-    )
+    return Prepared(options, notes, task, source, target, train, valid, valid_pairs, _budget(options, train), trained)
 
 
-def _fit_tokenizers(pairs: Sequence[Pair], options: TrainOptions) -> tuple[Tokenizer, Tokenizer]:
-    chosen: TokenizerOptions = options.tokenizer
-    assert chosen.source is not None and chosen.target is not None
-    if chosen.shared:
-        lines = (text for pair in pairs for text in (pair.source, pair.target))
-        both = Tokenizer.fit(chosen.source, lines, vocab_size=chosen.vocab_size, normalize=chosen.normalize)
-        return both, both
-    source, target = (
-        Tokenizer.fit(kind, lines, vocab_size=chosen.vocab_size, normalize=chosen.normalize)
-        for kind, lines in (
-            (chosen.source, (pair.source for pair in pairs)),
-            (chosen.target, (pair.target for pair in pairs)),
-        )
-    )
-    return source, target
+def _resegmented(pairs: EncodedPairs, source: Tokenizer, target: Tokenizer, options: TrainOptions) -> ResegmentedPairs:
+    rate, max_length = options.tokenizer.dropout, options.data.max_length
+    return ResegmentedPairs(pairs, source, target, rate=rate, seed=options.seed, max_length=max_length)
 
 
-def _check_lengths(options: TrainOptions, *all_pairs: EncodedPairs) -> None:
+def _check_lengths(options: TrainOptions, *all_pairs: AnyPairs) -> None:
     """Refuses pairs that are longer than the positions that the model can tell apart."""
     longest = max(int(lengths.max()) for p in all_pairs if len(p) for lengths in (p.source_lengths, p.target_lengths))
     limits = {"model.randomize_positions": options.model.randomize_positions}
@@ -103,7 +93,7 @@ def _start_from(model: Transformer, init: str) -> None:
         ) from error
 
 
-def _budget(options: TrainOptions, pairs: EncodedPairs) -> Budget:
+def _budget(options: TrainOptions, pairs: AnyPairs) -> Budget:
     limits = options.trainer
     max_steps = limits.max_steps
     if limits.max_epochs is not None:
@@ -112,12 +102,12 @@ def _budget(options: TrainOptions, pairs: EncodedPairs) -> Budget:
     return Budget(max_steps, None if limits.max_time is None else seconds_of(limits.max_time))
 
 
-def steps_an_epoch(options: TrainOptions, pairs: EncodedPairs) -> int:
+def steps_an_epoch(options: TrainOptions, pairs: AnyPairs) -> int:
     """Optimiser steps that go through all pairs once."""
     return -(-len(train_loader(options, pairs)) // options.trainer.accumulate_grad_batches)
 
 
-def train_loader(options: TrainOptions, pairs: EncodedPairs) -> Loader:
+def train_loader(options: TrainOptions, pairs: AnyPairs) -> Loader:
     """The training batches, from the first epoch on."""
     return make_loader(
         pairs,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from seq2see.tasks.ledger import Ledger
 from seq2see.tasks.lines import Row, is_blank
 from seq2see.tasks.pairs import Pair
-from seq2see.text import DataError
+from seq2see.text import DataError, one_word, split_tags, tagged
 
 _NAMES = ("source", "target")  # of columns and keys, where none are chosen
 _JSON_TYPES = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
@@ -19,7 +19,7 @@ class Columns(NamedTuple):
     Attributes:
         source: column of the source.
         target: column of the target.
-        features: column of tags that are put before the source.
+        features: column of tags that are put before the source, as `text.tags` says.
         separator: what stands between two tags.
     """
 
@@ -55,8 +55,8 @@ def pairs_of_rows(rows: Iterable[Row], columns: Columns, ledger: Ledger, notes: 
         if len(fields) != num_fields:
             ledger.bad(number, _say_fields(len(fields), num_fields), _remedy(len(fields), columns))
             continue
-        tags = [] if features is None else fields[features].split(columns.separator)
-        pair = _pair(fields[source], fields[target], tags, number, ledger)
+        before = "" if features is None else _before(fields[features], columns)
+        pair = _pair(fields[source], fields[target], number, ledger, before=before)
         if pair is not None:
             yield pair
 
@@ -136,16 +136,20 @@ def _remedy(num_fields: int, columns: Columns) -> str:
     return "remove a separator, choose columns as in task.source=0 task.target=1"
 
 
+def _before(field: str, columns: Columns) -> str:
+    """What stands before the source: tags and a tab."""
+    return tagged(split_tags(field, columns.separator), "", columns.separator)
+
+
 def _pair(
-    source: str, target: str, tags: Iterable[str], number: int, ledger: Ledger, name: str | None = None
+    source: str, target: str, number: int, ledger: Ledger, *, before: str = "", name: str | None = None
 ) -> Pair | None:
-    """A pair, or None after the ledger has heard why not; a tag is one word, so white space in it becomes `_`."""
+    """A pair, or None after the ledger has heard why not."""
     for side, text in zip(_NAMES, (source, target), strict=True):
         if is_blank(text):
             ledger.bad(number, f"{'blank' if text else 'empty'} {side}", "fill it in or remove the line", name=name)
             return None
-    words = ["_".join(tag.split()) for tag in tags]
-    return Pair(" ".join([*filter(None, words), source]), target)
+    return Pair(before + source, target)
 
 
 def pairs_of_objects(
@@ -165,8 +169,8 @@ def pairs_of_objects(
         target = None if source is None else _text(target_key, "target", keys, number, ledger)
         if source is None or target is None:
             continue
-        tags = _tags(columns, keys, number, ledger)
-        pair = None if tags is None else _pair(source, target, tags, number, ledger)
+        before = _tags(columns, keys, number, ledger)
+        pair = None if before is None else _pair(source, target, number, ledger, before=before)
         if pair is not None:
             yield pair
 
@@ -212,15 +216,25 @@ def _text(key: str, side: str, keys: Mapping[str, object], number: int, ledger: 
     return value
 
 
-def _tags(columns: Columns, keys: Mapping[str, object], number: int, ledger: Ledger) -> list[str] | None:
-    """The tags, which may also be a list of texts; None after the ledger has heard that there are none."""
+def _tags(columns: Columns, keys: Mapping[str, object], number: int, ledger: Ledger) -> str | None:
+    """What stands before the source; the tags may be a list of texts. None after the ledger has heard why not."""
     if columns.features is None:
-        return []
-    listed = keys.get(str(columns.features))
-    if isinstance(listed, list) and all(isinstance(tag, str) for tag in listed):
-        return listed
-    text = _text(str(columns.features), "features", keys, number, ledger)
-    return None if text is None else text.split(columns.separator)
+        return ""
+    key, separator = str(columns.features), columns.separator
+    listed = keys.get(key)
+    if not (isinstance(listed, list) and all(isinstance(tag, str) for tag in listed)):
+        text = _text(key, "features", keys, number, ledger)
+        return None if text is None else _before(text, columns)
+    tags = [one_word(tag) for tag in listed if tag and not tag.isspace()]
+    if _text(key, "features", {key: separator.join(tags)}, number, ledger) is None:
+        return None
+    split = next((tag for tag in tags if separator in tag), None)
+    if split is not None:
+        ledger.bad(
+            number, f"'{key}' has the tag '{split}' with '{separator}' in it", "set another task.features_separator"
+        )
+        return None
+    return tagged(tags, "", separator)
 
 
 def pairs_of_lines(
@@ -237,6 +251,6 @@ def pairs_of_lines(
         if is_blank(source) and is_blank(target):
             ledger.blank()
             continue
-        pair = _pair(source, target, [], number, ledger, names[0] if is_blank(source) else names[1])
+        pair = _pair(source, target, number, ledger, name=names[0] if is_blank(source) else names[1])
         if pair is not None:
             yield pair

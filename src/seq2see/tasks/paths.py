@@ -27,14 +27,31 @@ def found(name: str) -> Path:
     Raises:
         DataError: there is no such file, or it is a folder.
     """
-    path = Path(name)
-    if not path.exists() and name.startswith("~"):
-        path = Path(os.path.expanduser(name))
+    path = _expanded(name)
     if path.is_dir():
         raise DataError(f"{name}: a folder, not a file, {_say_what_is_there(path)}")
     if not path.exists():
         raise DataError(f"{name}: no such file, {_say_what_is_near(path)}")
     return path
+
+
+def found_folder(name: str) -> Path:
+    """The folder that is meant, as `found` finds a file.
+
+    Raises:
+        DataError: there is no such folder, or it is a file.
+    """
+    path = _expanded(name)
+    if path.is_file():
+        raise DataError(f"{name}: a file, not a folder, read it with task=files task.train={name}")
+    if not path.is_dir():
+        raise DataError(f"{name}: no such folder, {_say_what_is_near(path)}")
+    return path
+
+
+def _expanded(name: str) -> Path:
+    path = Path(name)
+    return Path(os.path.expanduser(name)) if name.startswith("~") and not path.exists() else path
 
 
 def _say_what_is_there(folder: Path) -> str:

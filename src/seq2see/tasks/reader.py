@@ -17,6 +17,8 @@ from seq2see.tasks.ledger import Ledger
 from seq2see.tasks.lines import cannot_read, content, count_lines, csv_rows, is_blank, text_lines, tsv_rows
 from seq2see.tasks.pairs import Pair
 from seq2see.tasks.paths import found
+from seq2see.tasks.progress import watched
+from seq2see.tasks.table import PairTable
 from seq2see.text import DataError
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 class Reading(NamedTuple):
     """What a file gave: its pairs in order, and what people should know about it."""
 
-    pairs: list[Pair]
+    pairs: PairTable
     notes: list[str]
 
 
@@ -44,27 +46,26 @@ def read_pairs(names: list[str], columns: Columns, on_bad_line: OnBadLine) -> Re
     """
     notes: list[str] = []
     paths = [found(name) for name in names]
-    suffix = paths[0].with_suffix("").suffix if paths[0].suffix.lower() == ".gz" else paths[0].suffix
-    is_parquet = suffix.lower() == ".parquet" and len(paths) == 1
+    suffix = (paths[0].with_suffix("").suffix if paths[0].suffix.lower() == ".gz" else paths[0].suffix).lower()
+    is_parquet = suffix == ".parquet" and len(paths) == 1
     ledger = Ledger(" and ".join(names), on_bad_line, "row" if is_parquet else "line")
     if len(paths) == 2:
         if columns.are_chosen:
             raise ValueError(
                 "task.source, task.target and task.features choose columns, and parallel files have none: unset them"
             )
-        pairs = list(pairs_of_lines(_side_by_side(paths, names, ledger), names, ledger))
+        pairs = pairs_of_lines(_side_by_side(paths, names, ledger), names, ledger)
     elif is_parquet:
-        pairs = list(_parquet_pairs(paths[0], names[0], columns, ledger))
+        pairs = _parquet_pairs(paths[0], names[0], columns, ledger)
+    elif suffix in (".jsonl", ".ndjson"):
+        pairs = pairs_of_objects(_json_objects(text_lines(paths[0], names[0], ledger), ledger), columns, ledger)
     else:
-        lines = text_lines(paths[0], names[0], ledger)
-        if suffix.lower() in (".jsonl", ".ndjson"):
-            pairs = list(pairs_of_objects(_json_objects(lines, ledger), columns, ledger))
-        else:
-            rows = (csv_rows if suffix.lower() == ".csv" else tsv_rows)(lines, ledger)
-            pairs = list(pairs_of_rows(rows, columns, ledger, notes))
-    if not pairs:
+        rows = (csv_rows if suffix == ".csv" else tsv_rows)(text_lines(paths[0], names[0], ledger), ledger)
+        pairs = pairs_of_rows(rows, columns, ledger, notes)
+    table = PairTable.of(watched(pairs, f"reading {paths[0].name}"))
+    if not table:
         raise ledger.no_pairs()
-    return Reading(pairs, notes + ledger.notes())
+    return Reading(table, notes + ledger.notes())
 
 
 def _side_by_side(paths: list[Path], names: list[str], ledger: Ledger) -> Iterator[tuple[int, str | None, str | None]]:

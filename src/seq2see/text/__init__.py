@@ -1,6 +1,21 @@
 """Text to ids and back: the only owner of PAD, BOS, EOS and UNK."""
 
+from seq2see.text.dropout import MergeDropout
 from seq2see.text.forms import DataError, normalize
+from seq2see.text.tags import one_word, parted, split_tags, tagged
 from seq2see.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 
-__all__ = ["BOS", "EOS", "PAD", "UNK", "DataError", "Tokenizer", "normalize"]
+__all__ = [
+    "BOS",
+    "DataError",
+    "EOS",
+    "MergeDropout",
+    "PAD",
+    "Tokenizer",
+    "UNK",
+    "normalize",
+    "one_word",
+    "parted",
+    "split_tags",
+    "tagged",
+]

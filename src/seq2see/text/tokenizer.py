@@ -6,14 +6,18 @@ what order, special entries that no text can produce, and a state of plain value
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 
 from tokenizers import Encoding
 
 from seq2see.options import Normalize, TokenizerKind
+from seq2see.options.text import LEAST_BPE, NUM_SPECIAL
 from seq2see.text import vocabulary
+from seq2see.text.dropout import MergeDropout
 from seq2see.text.forms import normalize as normalized
+from seq2see.text.tags import TAB, parted, tagged
 
 PAD, BOS, EOS, UNK = range(4)
 
@@ -27,6 +31,9 @@ class Tokenizer:
 
     Ids 0 to 3 are PAD, BOS, EOS and UNK. `encode` never gives the first three, whatever the text: `<pad>` is text.
     Make one with `Tokenizer.fit`, or from a checkpoint with `Tokenizer.from_state`.
+
+    With a `tag_separator`, a line may begin with tags, as in `V;PST<tab>gehen` (see `text.tags`). Each tag is one id,
+    of its own: the word `V` in a text is another one. An unseen tag is UNK.
     """
 
     kind: TokenizerKind
@@ -39,10 +46,17 @@ class Tokenizer:
         merges: Sequence[vocabulary.Merge] = (),
         *,
         normalize: Normalize,
+        tags: Sequence[str] = (),
+        tag_separator: str | None = None,
     ) -> None:
         self.kind = kind
         self.normalize = normalize
-        self._symbols = [*vocabulary.SPECIAL_KEYS, *symbols]  # by id
+        self.tag_separator = tag_separator
+        self._tags = list(tags)
+        tag_keys = [vocabulary.TAG_MARK + tag for tag in self._tags]
+        self._symbols = [*vocabulary.SPECIAL_KEYS, *tag_keys, *symbols]  # by id
+        self._first_text_id = len(self._symbols) - len(symbols)
+        self._id_of_tag = {tag: len(vocabulary.SPECIAL_KEYS) + place for place, tag in enumerate(self._tags)}
         self._merges = list(merges)
         ids = {symbol: number for number, symbol in enumerate(self._symbols)}
         if kind is TokenizerKind.char:
@@ -60,46 +74,90 @@ class Tokenizer:
         *,
         vocab_size: int | None = None,
         normalize: Normalize = Normalize.nfc,
+        tag_separator: str | None = None,
     ) -> "Tokenizer":
         """The tokenizer of these lines: the same lines in any order give the same ids.
 
         Args:
             kind: code points, white-space-separated words, or pieces of words.
             lines: training texts of one side, or of both for a shared vocabulary; read once.
-            vocab_size: entries at most, the four special ones included. None: all symbols for `char` and `word`; for
-                `bpe` one for each hundred characters of text, at least 512 and at most 8,000.
+            vocab_size: entries at most, the four special ones and all tags included. None: all symbols for `char` and
+                `word`; for `bpe` one for each hundred characters of text, at least 512 and at most 8,000, and the tags.
             normalize: the Unicode form; kept, and applied by `encode` as well.
+            tag_separator: stands between the tags that a line begins with; None: lines have no tags, a tab is text.
 
         Raises:
             ValueError: `vocab_size` leaves no room for a symbol (for `bpe`: for the 256 bytes).
         """
-        least = len(vocabulary.SPECIAL_KEYS) + (len(vocabulary.BYTES) if kind is TokenizerKind.bpe else 1)
-        if vocab_size is not None and vocab_size < least:
-            raise ValueError(f"tokenizer.vocab_size ({vocab_size}) must be at least {least} for {kind.value}")
-        room = None if vocab_size is None else vocab_size - len(vocabulary.SPECIAL_KEYS)
-        texts = (normalized(line, normalize) for line in lines)
-        if kind is TokenizerKind.char:
-            return cls(kind, vocabulary.char_symbols(texts, room), normalize=normalize)
-        if kind is TokenizerKind.word:
-            return cls(kind, vocabulary.word_symbols(texts, room), normalize=normalize)
-        merges = vocabulary.bpe_merges(texts, vocab_size)
-        return cls(kind, vocabulary.bpe_symbols(merges), merges, normalize=normalize)
+        _check_size(kind, vocab_size, num_tags=0)
+        counts: Counter[str] = Counter()  # of tags
+
+        def texts() -> Iterator[str]:
+            for line in lines:
+                tags, text = ([], line) if tag_separator is None else parted(line, tag_separator)
+                counts.update(normalized(tag, normalize) for tag in tags)
+                yield normalized(text, normalize)
+
+        merges: list[vocabulary.Merge] = []
+        if kind is TokenizerKind.bpe:
+            merges = vocabulary.bpe_merges(texts(), vocab_size)
+            if vocab_size is not None:
+                merges = vocabulary.first_merges(merges, vocab_size - len(counts))
+            symbols = vocabulary.bpe_symbols(merges)
+        else:
+            symbols = (vocabulary.char_symbols if kind is TokenizerKind.char else vocabulary.word_symbols)(texts())
+            if vocab_size is not None:
+                symbols = symbols[: max(vocab_size - len(vocabulary.SPECIAL_KEYS) - len(counts), 0)]
+        _check_size(kind, vocab_size, num_tags=len(counts))
+        tags = vocabulary.commonest(counts)
+        return cls(kind, symbols, merges, normalize=normalize, tags=tags, tag_separator=tag_separator)
 
     @property
     def vocab_size(self) -> int:
-        """Entries, the four special ones included."""
+        """Entries, the four special ones and the tags included."""
         return len(self._symbols)
+
+    def without_tags(self) -> "Tokenizer":
+        """The same ids for lines that have no tags and may hold tabs: the target's side of a shared vocabulary."""
+        if self.tag_separator is None:
+            return self
+        symbols = self._symbols[self._first_text_id :]
+        return Tokenizer(self.kind, symbols, self._merges, normalize=self.normalize, tags=self._tags)
+
+    def merge_dropout(self, rate: float) -> MergeDropout | None:
+        """Gives the ids of a text other ones at each call; None where there are no merges to leave out.
+
+        Args:
+            rate: share of merges left out, 0 to below 1.
+        """
+        if self.kind is not TokenizerKind.bpe or not rate:
+            return None
+        return MergeDropout(self._symbols, self._merges, rate=rate, first_text_id=self._first_text_id)
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without BOS and EOS; the text is normalised first."""
-        return self._encoding(text).ids
+        tags, text = self._parted(text)
+        return [*tags, *self._encoding(text).ids]
 
     def encode_batch(self, lines: Iterable[str]) -> list[list[int]]:
         """The ids of many texts, as `encode` gives them, on all cores."""
-        texts = [self._prepared(line) for line in lines]
+        tags, texts = [], []
+        for line in lines:
+            ids, text = self._parted(line)
+            tags.append(ids)
+            texts.append(self._prepared(text))
         words = self.kind is TokenizerKind.word
         batch = self._backend.encode_batch_fast(texts, is_pretokenized=words, add_special_tokens=False)
-        return [encoding.ids for encoding in batch]
+        if self.tag_separator is None:
+            return [encoding.ids for encoding in batch]
+        return [ids + encoding.ids for ids, encoding in zip(tags, batch, strict=True)]
+
+    def _parted(self, line: str) -> tuple[list[int], str]:
+        """The ids of the tags, and the text, not yet normalised."""
+        if self.tag_separator is None:
+            return [], line
+        tags, text = parted(line, self.tag_separator)
+        return [self._id_of_tag.get(normalized(tag, self.normalize), UNK) for tag in tags], text
 
     def _encoding(self, text: str) -> Encoding:
         words = self.kind is TokenizerKind.word
@@ -110,18 +168,47 @@ class Tokenizer:
         return text.split() if self.kind is TokenizerKind.word else text
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of the ids: PAD, BOS and EOS left out, UNK shown (U+FFFD; for words `<unk>`)."""
+        """The text of the ids: PAD, BOS and EOS left out, UNK shown (U+FFFD; for words `<unk>`).
+
+        Tags at the beginning are given as they were read; where no tag belongs it is shown as UNK is.
+        """
+        shown = [number for number in ids if number >= UNK]
+        num_tags = self._num_tags(shown)
+        text = self._decoded_text(shown[num_tags:])
+        if self.tag_separator is None or not (num_tags or TAB in text):
+            return text
+        tags = [_SHOWN_UNKNOWN[self.kind] if number == UNK else self._tag(number) for number in shown[:num_tags]]
+        return tagged(tags, text, self.tag_separator)
+
+    def _num_tags(self, ids: Sequence[int]) -> int:
+        """Tags that the ids begin with; UNK is one only if a known tag follows."""
+        if self.tag_separator is None:
+            return 0
+        end = next((place for place, number in enumerate(ids) if number >= self._first_text_id), len(ids))
+        while end and ids[end - 1] == UNK:
+            end -= 1
+        return end
+
+    def _decoded_text(self, ids: Iterable[int]) -> str:
         unknown = _SHOWN_UNKNOWN[self.kind]
-        shown = [self._symbols[number] if number > UNK else unknown for number in ids if number >= UNK]
+        shown = [self._symbols[number] if number >= self._first_text_id else unknown for number in ids]
         if self.kind is TokenizerKind.bpe:
             return self._backend.decoder.decode(shown)
         return (" " if self.kind is TokenizerKind.word else "").join(shown)
 
-    def tokens(self, ids: Iterable[int]) -> list[str]:
-        """One label an id, for people: `<eos>` for EOS, a space as `␣`, what has no shape as an escape."""
-        return [_LABELS[number] if number < len(_LABELS) else self._label(self._symbols[number]) for number in ids]
+    def _tag(self, number: int) -> str:
+        return self._tags[number - len(vocabulary.SPECIAL_KEYS)]
 
-    def _label(self, symbol: str) -> str:
+    def tokens(self, ids: Iterable[int]) -> list[str]:
+        """One label an id, for people: `<eos>` for EOS, `[V]` for a tag, `␣` for a space, an escape for no shape."""
+        return [self._label(number) for number in ids]
+
+    def _label(self, number: int) -> str:
+        if number < len(_LABELS):
+            return _LABELS[number]
+        if number < self._first_text_id:
+            return f"[{''.join(map(_visible, self._tag(number)))}]"
+        symbol = self._symbols[number]
         if self.kind is TokenizerKind.bpe:
             spelled = bytes(vocabulary.BYTE_OF[character] for character in symbol)
             try:
@@ -133,11 +220,13 @@ class Tokenizer:
     def word_numbers(self, text: str) -> list[int]:
         """For each id of `encode(text)`, the 0-based number of the word that it belongs to (`char`: of the character).
 
-        A `bpe` token of white space alone belongs to the word after it; at the end of the text, to the last word.
+        A tag is a word (a character). A `bpe` token of white space alone belongs to the word after it; at the end of
+        the text, to the last word.
         """
+        tags, text = self._parted(text)
         encoding = self._encoding(text)
         if self.kind is not TokenizerKind.bpe:
-            return list(range(len(encoding.ids)))
+            return list(range(len(tags) + len(encoding.ids)))
         text = normalized(text, self.normalize)
         numbers, last = [0] * len(text), 0
         begin = 0
@@ -145,7 +234,7 @@ class Tokenizer:
             numbers[begin : word.end()] = [last] * (word.end() - begin)
             begin = word.end()
         numbers[begin:] = [last] * (len(text) - begin)
-        return [numbers[start] for start, _ in encoding.offsets]
+        return [*range(len(tags)), *(len(tags) + numbers[start] for start, _ in encoding.offsets)]
 
     def state(self) -> dict[str, str | int]:
         """Everything that this tokenizer is, as plain values for a checkpoint."""
@@ -153,8 +242,10 @@ class Tokenizer:
             "version": _STATE_VERSION,
             "kind": self.kind.value,
             "normalize": self.normalize.value,
-            "symbols": json.dumps(self._symbols[len(vocabulary.SPECIAL_KEYS) :], ensure_ascii=False),
+            "symbols": json.dumps(self._symbols[self._first_text_id :], ensure_ascii=False),
             "merges": json.dumps(self._merges, ensure_ascii=False),
+            "tags": json.dumps(self._tags, ensure_ascii=False),
+            "tag_separator": self.tag_separator or "",
         }
 
     @classmethod
@@ -173,12 +264,21 @@ class Tokenizer:
             json.loads(str(state["symbols"])),
             [(left, right) for left, right in json.loads(str(state["merges"]))],
             normalize=Normalize(state["normalize"]),
+            tags=json.loads(str(state.get("tags", "[]"))),
+            tag_separator=str(state.get("tag_separator", "")) or None,
         )
 
     @property
     def fingerprint(self) -> str:
         """32 hexadecimal digits: equal for tokenizers that give the same ids to every text."""
         return blake2b(json.dumps(self.state(), sort_keys=True).encode("utf-8"), digest_size=16).hexdigest()
+
+
+def _check_size(kind: TokenizerKind, vocab_size: int | None, *, num_tags: int) -> None:
+    least = num_tags + (LEAST_BPE if kind is TokenizerKind.bpe else NUM_SPECIAL + 1)
+    if vocab_size is not None and vocab_size < least:
+        tags = f" and {num_tags} tags" if num_tags else ""
+        raise ValueError(f"tokenizer.vocab_size ({vocab_size}) must be at least {least} for {kind.value}{tags}")
 
 
 def _visible(character: str) -> str:

@@ -9,9 +9,11 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 # Keys of PAD, BOS, EOS and UNK, ids 0 to 3. No text can produce them: a `word` holds no white space, a byte-level token
-# spells a space as another character, and a `char` symbol is one code point long. So `<pad>` in a text is text.
+# spells a space as another character, and a `char` symbol is one code point long. So `<pad>` in a text is text. Keys of
+# tags differ from text in the same way, and from these.
 SPECIAL_KEYS = (" pad", " bos", " eos", " unk")
 UNKNOWN_KEY = SPECIAL_KEYS[3]
+TAG_MARK = "\t"  # begins the key of a tag
 
 # Byte-level symbols are spelled in 256 printable characters: a byte that is printable in Latin-1 by itself, the others
 # by the characters from U+0100 on (as in GPT-2, whose table `tokenizers` uses and does not show).
@@ -25,26 +27,28 @@ CHARACTERS_AN_ENTRY = 100  # of training text, so that most entries are seen oft
 
 Merge = tuple[str, str]
 
+_BYTE_LEVEL = pre_tokenizers.ByteLevel(add_prefix_space=False)
 
-def char_symbols(lines: Iterable[str], room: int | None) -> list[str]:
-    """The code points of the lines, the commonest `room` of them; None: all."""
+
+def char_symbols(lines: Iterable[str]) -> list[str]:
+    """The code points of the lines, commonest first."""
     counts: Counter[str] = Counter()
     for line in lines:
         counts.update(line)
-    return _commonest(counts, room)
+    return commonest(counts)
 
 
-def word_symbols(lines: Iterable[str], room: int | None) -> list[str]:
-    """The words of the lines, cut at white space as `str.split` does, the commonest `room` of them; None: all."""
+def word_symbols(lines: Iterable[str]) -> list[str]:
+    """The words of the lines, cut at white space as `str.split` does, commonest first."""
     counts: Counter[str] = Counter()
     for line in lines:
         counts.update(line.split())
-    return _commonest(counts, room)
+    return commonest(counts)
 
 
-def _commonest(counts: Counter[str], room: int | None) -> list[str]:
+def commonest(counts: Counter[str]) -> list[str]:
     """Commonest first, equally common ones by code point."""
-    return sorted(counts, key=lambda symbol: (-counts[symbol], symbol))[:room]
+    return sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
 
 
 def bpe_merges(lines: Iterable[str], vocab_size: int | None) -> list[Merge]:
@@ -62,7 +66,7 @@ def bpe_merges(lines: Iterable[str], vocab_size: int | None) -> list[Merge]:
             yield line
 
     learner = Backend(models.BPE())
-    learner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    learner.pre_tokenizer = _BYTE_LEVEL
     trainer = trainers.BpeTrainer(
         vocab_size=(vocab_size or BPE_SIZES[1]) - len(SPECIAL_KEYS),
         min_frequency=2,
@@ -72,11 +76,11 @@ def bpe_merges(lines: Iterable[str], vocab_size: int | None) -> list[Merge]:
     learner.train_from_iterator(counted(), trainer)
     merges = [(left, right) for left, right in json.loads(learner.to_str())["model"]["merges"]]
     wanted = vocab_size or min(max(num_characters // CHARACTERS_AN_ENTRY, BPE_SIZES[0]), BPE_SIZES[1])
-    return list(takewhile(_fits(wanted), merges))
+    return first_merges(merges, wanted)
 
 
-def _fits(vocab_size: int):
-    """A test whether the entries are still within the size once a merge has been added."""
+def first_merges(merges: Iterable[Merge], vocab_size: int) -> list[Merge]:
+    """As many merges as make no more than `vocab_size` entries with the bytes and the special ones."""
     room = vocab_size - len(SPECIAL_KEYS) - len(BYTES)
     merged: set[str] = set()
 
@@ -84,7 +88,7 @@ def _fits(vocab_size: int):
         merged.add("".join(merge))
         return len(merged) <= room
 
-    return fits
+    return list(takewhile(fits, merges))
 
 
 def bpe_symbols(merges: list[Merge]) -> list[str]:
@@ -105,6 +109,12 @@ def word_backend(ids: dict[str, int]) -> Backend:
 def bpe_backend(ids: dict[str, int], merges: list[Merge]) -> Backend:
     """Symbols made of bytes, so that there is no unknown one."""
     backend = Backend(models.BPE(vocab=ids, merges=merges))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.pre_tokenizer = _BYTE_LEVEL
     backend.decoder = decoders.ByteLevel()
     return backend
+
+
+def byte_level_words(spelled: str) -> list[str]:
+    """What a text is cut into before bytes are merged, from the text in byte-level characters to words of them."""
+    text = bytes(map(BYTE_OF.__getitem__, spelled)).decode("utf-8")
+    return [word for word, _ in _BYTE_LEVEL.pre_tokenize_str(text)]

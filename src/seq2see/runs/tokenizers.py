@@ -1,0 +1,48 @@
+"""The tokenizers of a run, from its training pairs; torch-free."""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+
+from seq2see.options import FilesOptions, HubOptions, TokenizerKind, TrainOptions
+from seq2see.tasks import Pair
+from seq2see.text import Tokenizer, tagged
+
+BPE_LEARNS_FROM = 250_000  # pairs at most, evenly over all: more hardly change the merges, and no text is unknown
+
+
+def fit_tokenizers(pairs: Sequence[Pair], options: TrainOptions) -> tuple[Tokenizer, Tokenizer]:
+    """The tokenizers of sources and targets, with the same ids if the vocabulary is shared.
+
+    Args:
+        pairs: the training pairs.
+        options: with nothing left open.
+
+    Raises:
+        ValueError: `tokenizer.vocab_size` leaves no room for a symbol.
+    """
+    chosen, task = options.tokenizer, options.task
+    has_tags = isinstance(task, FilesOptions | HubOptions) and task.features is not None
+    separator = task.features_separator if has_tags else None
+
+    def fitted(kind: TokenizerKind, sides: tuple[str, ...], tag_separator: str | None) -> Tokenizer:
+        step = -(-len(pairs) // BPE_LEARNS_FROM) if kind is TokenizerKind.bpe and pairs else 1
+        lines = chain.from_iterable(islice(_lines(pairs, side, tag_separator), 0, None, step) for side in sides)
+        size, normalize = chosen.vocab_size, chosen.normalize
+        return Tokenizer.fit(kind, lines, vocab_size=size, normalize=normalize, tag_separator=tag_separator)
+
+    assert chosen.source is not None and chosen.target is not None
+    if chosen.shared:
+        both = fitted(chosen.source, ("source", "target"), separator)
+        return both, both if separator is None else both.without_tags()
+    return fitted(chosen.source, ("source",), separator), fitted(chosen.target, ("target",), None)
+
+
+def _lines(pairs: Sequence[Pair], side: str, tag_separator: str | None) -> Iterable[str]:
+    """What a tokenizer reads: a target has no tags, and a tab in it is text."""
+    texts = _texts(pairs, side)
+    return texts if tag_separator is None or side == "source" else (tagged([], text, tag_separator) for text in texts)
+
+
+def _texts(pairs: Sequence[Pair], side: str) -> Iterable[str]:
+    texts = getattr(pairs, "texts", None)  # of a table, without the pairs
+    return (getattr(pair, side) for pair in pairs) if texts is None else texts(side)

@@ -1,0 +1,126 @@
+"""Training, validation and test pairs: given ones, and where a split is missing, ones that are split off training."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+
+import numpy as np
+
+from seq2see.options import Normalize
+from seq2see.tasks.pairs import Pair
+from seq2see.tasks.table import PairTable
+from seq2see.text import normalize as normalized
+
+_HELD_OUT_SHARE = 0.04  # of the pairs, for each split that is missing
+_HELD_OUT_MOST = 2_000  # pairs
+
+
+class Splits:
+    """The splits of pairs that somebody gives; each is read when it is asked for.
+
+    Missing splits are split off the training pairs, 4 % each and at most 2,000 pairs (of few pairs a few, of fewer than
+    16 pairs none). Which ones, a hash of the normalised source decides: the same in every run, all pairs of a source
+    together, whatever the order of the pairs.
+
+    Args:
+        names: what people call each split that is given, `train` always among them.
+        missing: what people would call the others.
+        read: gives the pairs of a given split.
+        normalize: the Unicode form in which two sources count as equal.
+        train_size: training pairs at most; None: all. Fewer are a part of more.
+        notes: takes what people should know.
+    """
+
+    def __init__(
+        self,
+        names: Mapping[str, str],
+        missing: Mapping[str, str],
+        read: Callable[[str], PairTable],
+        *,
+        normalize: Normalize,
+        train_size: int | None,
+        notes: list[str],
+    ) -> None:
+        self._names = {**missing, **names}
+        self._given = set(names)
+        self._read = read
+        self._normalize = normalize
+        self._train_size = train_size
+        self._notes = notes
+        self._pairs: dict[str, Sequence[Pair]] = {}
+
+    def pairs(self, split: str) -> Sequence[Pair]:
+        """The pairs of `train`, `valid` or `test`, in the order in which they were given."""
+        if split not in self._pairs:
+            if split in self._given and split != "train":
+                self._pairs[split] = list(self._read(split))
+            else:
+                self._divide()
+        return self._pairs[split]
+
+    def _divide(self) -> None:
+        """Training pairs, the splits that are missing, and notes on what the given ones share with training."""
+        pairs = self._read("train")
+        hashes = self._hashes(pairs.texts("source"))
+        order = np.argsort(hashes, kind="stable")
+        ordered = hashes[order]
+        begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))  # of each source in `order`
+        sources, counts = ordered[begins], np.diff(begins, append=len(order))
+        given = {
+            split: self._hashes(pair.source for pair in self.pairs(split))
+            for split in ("valid", "test")
+            if split in self._given
+        }
+        free = ~np.isin(sources, np.concatenate([hashes[:0], *given.values()]))
+        kept = np.ones(len(sources), dtype=bool)  # in training
+        for split, direction in (("test", 1), ("valid", -1)):  # from both ends: more pairs, hardly other splits
+            if split not in given:
+                held_out = _held_out(counts, free, direction, _num_held_out(len(pairs)))
+                places = [order[begins[source] : begins[source] + counts[source]] for source in held_out]
+                self._pairs[split] = list(pairs.take(np.sort(np.concatenate([order[:0], *places]))))
+                free[held_out] = kept[held_out] = False
+        train = order[np.repeat(kept, counts)]
+        chosen = np.sort(train[: self._train_size])
+        self._pairs["train"] = pairs.take(chosen)
+        self._note_splits(given, hashes[chosen], len(pairs), len(train))
+
+    def _hashes(self, sources: Iterable[str]) -> np.ndarray:
+        """Eight bytes for each source, as a number, uint64 (pairs,): two that happen to agree merely stay together."""
+        digests = bytearray()
+        for source in sources:
+            digests += blake2b(normalized(source, self._normalize).encode("utf-8"), digest_size=8).digest()
+        return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
+
+    def _note_splits(self, given: dict[str, np.ndarray], train: np.ndarray, num_pairs: int, num_train: int) -> None:
+        for split in ("valid", "test"):
+            name = self._names[split]
+            if split not in given:
+                held_out = f"{len(self._pairs[split]):,} of {num_pairs:,} pairs"
+                self._notes.append(f"{name} split off {self._names['train']}: {held_out}")
+                continue
+            shared = int(np.isin(given[split], train).sum())
+            if shared:
+                total = f"{len(given[split]):,} pairs"
+                self._notes.append(f"{name}: {shared:,} of {total} have a source that is also in training (kept)")
+        if self._train_size is not None and self._train_size > num_train:
+            self._notes.append(
+                f"task.train_size ({self._train_size:,}) is more than the {num_train:,} training pairs: all are used"
+            )
+
+
+def _num_held_out(num_pairs: int) -> int:
+    """4 %, at most 2,000; of few pairs up to 4, but no more than an eighth; of fewer than 16 pairs none."""
+    if num_pairs < 16:
+        return 0
+    return min(max(round(_HELD_OUT_SHARE * num_pairs), min(4, num_pairs // 8)), _HELD_OUT_MOST)
+
+
+def _held_out(counts: np.ndarray, free: np.ndarray, direction: int, room: int) -> list[int]:
+    """The first free sources, from this end, whose pairs fit into the room."""
+    held_out: list[int] = []
+    for source in np.flatnonzero(free & (counts <= room))[::direction]:
+        if not room:
+            break
+        if counts[source] <= room:
+            held_out.append(int(source))
+            room -= int(counts[source])
+    return held_out

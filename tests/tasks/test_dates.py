@@ -1,0 +1,320 @@
+"""`dates`: what is written, that it reads back to one date, what its links say, and which dates are in which split."""
+
+import re
+from datetime import date, timedelta
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seq2see.options import DatesOptions
+from seq2see.tasks import make_task
+from seq2see.tasks.dates.forms import FORMS, write
+
+SPLITS = ["train", "valid", "test"]
+ANY_DATE = st.dates(date(1000, 1, 1), date(9999, 12, 31))
+
+
+def dates(**options):
+    return make_task(DatesOptions(**{"train_size": 2000, "valid_size": 100, "test_size": 200, **options}))
+
+
+def all_pairs(task):
+    return [pair for split in SPLITS for pair in task.pairs(split)]
+
+
+def days_of(year):
+    first, last = date(year, 1, 1), date(year, 12, 31)
+    return [first + timedelta(number) for number in range((last - first).days + 1)]
+
+
+# A reader that knows nothing of how the task writes: it looks for names and numbers; the year has four digits.
+
+MONTHS = "jan feb mar|mär apr may|mai jun jul aug sep oct|okt nov dec|dez".split()
+WEEKDAYS = (
+    "mon|星期一 tue|die|星期二 wed|mit|星期三 thu|don|星期四 fri|fre|星期五 sat|sam|星期六 sun|son|星期日".split()
+)
+CHINESE = {digit: str(number) for number, digit in enumerate("〇一二三四五六七八九")}
+ONES = (
+    "first|erste|ein second|zweite|zwei third|dritte|drei fourth|vierte|vier fifth|fünfte|fünf sixth|sechste|sechs "
+    "seventh|siebte|sieben eighth|achte|acht ninth|neunte|neun tenth|zehnte eleventh|elfte twelfth|zwölfte"
+).split()
+TEENS = "- - thir|drei four|vier fif|fünf six|sech seven|sieb eigh|acht nine|neun".split()
+
+
+def place(names, word):
+    """The 1-based place of the name that is this word, or nothing."""
+    return next((number for number, name in enumerate(names, 1) if re.fullmatch(name, word)), None)
+
+
+def ordinal(word):
+    if number := place(ONES, word):
+        return number
+    if teen := re.fullmatch(r"(\w+)(teenth|zehnte)", word):
+        return 10 + place(TEENS, teen[1])
+    if tens := re.fullmatch(r"(twent|thirt)(?:ieth|y-(\w+))", word):
+        return {"twent": 20, "thirt": 30}[tens[1]] + (place(ONES, tens[2] or "") or 0)
+    if tens := re.fullmatch(r"(?:(\w+)und)?(zwanzig|dreißig)ste", word):
+        return {"zwanzig": 20, "dreißig": 30}[tens[2]] + (place(ONES, tens[1] or "") or 0)
+    return None
+
+
+def chinese_number(text):
+    tens, found, ones = text.rpartition("十")
+    value = 10 * int(CHINESE.get(tens, "1")) if found else 0
+    return value + int(CHINESE.get(ones, "0"))
+
+
+def read(source):
+    """The date and the weekday (None if there is none) that stand there."""
+    text = re.sub(r"(?<=\d) (?=\d)", "", source).replace(" und ", "und")
+    text = re.sub("(twenty|thirty) ", r"\1-", text)
+    if chinese := re.fullmatch(r"(\D+)年(\D+)月(\D+)日", text.replace(" ", "")):
+        year = int("".join(CHINESE[digit] for digit in chinese[1]))
+        return date(year, chinese_number(chinese[2]), chinese_number(chinese[3])), None
+    words = re.findall(r"[^\W\d]+(?:-[^\W\d]+)?", text.lower())
+    numbers = re.findall(r"\d+", text)
+    [year] = [number for number in numbers if len(number) == 4]
+    others = [int(number) for number in numbers if len(number) < 4]
+    months = [number for word in words if (number := place([f"({name})\\w*" for name in MONTHS], word))]
+    weekdays = [number for word in words if (number := place([f"({name})\\w*" for name in WEEKDAYS], word))]
+    days = [number for word in words if (number := ordinal(word))]
+    if months:
+        [month], [day] = months, days + others
+    elif text.startswith(year):
+        month, day = others
+    else:
+        day, month = sorted(others, reverse=True)
+        assert day > 12, f"{source} can be read in two ways"
+    return date(int(year), month, day), weekdays[0] - 1 if weekdays else None
+
+
+@given(st.sampled_from(FORMS), ANY_DATE)
+def test_any_written_date_reads_back_to_the_iso_date_and_its_weekday_is_right(form, when):
+    if when.day < form.first_day:
+        return
+    pair = write(form, when)
+
+    found, weekday = read(pair.source)
+
+    assert found == when
+    assert weekday in (None, when.weekday())
+    assert pair.target == " ".join(when.isoformat())
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.template)
+def test_each_day_and_each_month_is_written_right(form):
+    for when in [date(2024, 1, day) for day in range(form.first_day, 32)] + [date(2024, m, 29) for m in range(1, 13)]:
+        assert read(write(form, when).source)[0] == when
+
+
+def test_all_families_but_the_digits_name_the_weekday_in_some_form():
+    assert {form.family for form in FORMS if read(write(form, date(2024, 5, 31)).source)[1] is not None} == {
+        "English", "English, short", "German", "Chinese",
+    }  # fmt: skip
+
+
+def test_every_pair_of_the_task_reads_back_to_its_target_within_the_years():
+    task = dates(first_year=1987, last_year=2011)
+    for pair in [*all_pairs(task), *task.pairs("ood")]:
+        found, weekday = read(pair.source)
+        assert " ".join(found.isoformat()) == pair.target
+        assert weekday in (None, found.weekday())
+        assert 1987 <= found.year <= 2011
+
+
+def test_no_two_forms_write_the_same():
+    everything = [write(form, when).source for form in FORMS for when in days_of(2000) if when.day >= form.first_day]
+
+    assert len(set(everything)) == len(everything)
+
+
+def marked(pair):
+    """The ISO date with the tokens that each symbol stands for: "0[March] 3[March]"."""
+    source, target = pair.source.split(" "), pair.target.split(" ")
+    return " ".join(
+        f"{symbol}[{','.join(source[i] for i, j in pair.links if j == number)}]" for number, symbol in enumerate(target)
+    )
+
+
+@pytest.mark.parametrize(
+    ("template", "when", "source", "links"),
+    [
+        (
+            "{month} {day} {ending} , {year}",
+            date(1994, 3, 3),
+            "March 3 rd , 1 9 9 4",
+            "1[1] 9[9] 9[9] 4[4] -[,] 0[March] 3[March] -[] 0[3] 3[3]",
+        ),
+        (
+            "{day} - {mon} - {year}",
+            date(1987, 9, 21),
+            "2 1 - Sep - 1 9 8 7",
+            "1[1] 9[9] 8[8] 7[7] -[-] 0[Sep] 9[Sep] -[-] 2[2] 1[1]",
+        ),
+        (
+            "the {ordinal} of {month} {year}",
+            date(2023, 11, 22),
+            "the twenty second of November 2 0 2 3",
+            "2[2] 0[0] 2[2] 3[3] -[] 1[November] 1[November] -[of] 2[twenty] 2[second]",
+        ),
+        (
+            "der {ordnungszahl} {monat} {year}",
+            date(1990, 10, 31),
+            "der ein und dreißigste Oktober 1 9 9 0",
+            "1[1] 9[9] 9[9] 0[0] -[] 1[Oktober] 0[Oktober] -[] 3[und,dreißigste] 1[ein]",
+        ),
+        (
+            "{wochentag} , den {day} . {monat} {year}",
+            date(1994, 3, 3),
+            "Donnerstag , den 3 . März 1 9 9 4",
+            "1[1] 9[9] 9[9] 4[4] -[] 0[März] 3[März] -[.] 0[3] 3[3]",
+        ),
+        (
+            "{nian} 年 {yue} 月 {ri} 日",
+            date(2010, 12, 20),
+            "二 〇 一 〇 年 十 二 月 二 十 日",
+            "2[二] 0[〇] 1[一] 0[〇] -[年] 1[十] 2[二] -[月] 2[二,十] 0[十]",
+        ),
+        (
+            "{year} 年 {m} 月 {day} 日 {xingqi}",
+            date(1994, 10, 3),
+            "1 9 9 4 年 1 0 月 3 日 星期一",
+            "1[1] 9[9] 9[9] 4[4] -[年] 1[1] 0[0] -[月] 0[3] 3[3]",
+        ),
+        (
+            "{mm} / {dd} / {year}",
+            date(1994, 3, 13),
+            "0 3 / 1 3 / 1 9 9 4",
+            "1[1] 9[9] 9[9] 4[4] -[/] 0[0] 3[3] -[/] 1[1] 3[3]",
+        ),
+        (
+            "{wkd} , {day} {mon} {year}",
+            date(1994, 5, 13),
+            "Fri , 1 3 May 1 9 9 4",
+            "1[1] 9[9] 9[9] 4[4] -[] 0[May] 5[May] -[] 1[1] 3[3]",
+        ),
+    ],
+)
+def test_each_symbol_is_linked_to_what_it_is_read_from(template, when, source, links):
+    [form] = [form for form in FORMS if form.template == template]
+
+    pair = write(form, when)
+
+    assert pair.source == source
+    assert marked(pair) == links
+
+
+@given(st.sampled_from(FORMS), ANY_DATE)
+def test_every_digit_is_linked_and_nothing_is_linked_to_both_month_and_day(form, when):
+    pair = write(form, when)
+    assert pair.links is not None
+    parts = [set(), set(), set()]  # source tokens of year, month, day
+    for i, j in pair.links:
+        if j not in (4, 7):
+            parts[(j > 4) + (j > 7)].add(i)
+
+    assert {j for _, j in pair.links} >= {0, 1, 2, 3, 5, 6, 8, 9}
+    assert sum(map(len, parts)) == len(set.union(*parts))
+    assert max(i for i, _ in pair.links) < len(pair.source.split(" "))
+
+
+@given(st.sampled_from(FORMS), ANY_DATE)
+def test_a_digit_that_is_written_as_a_digit_is_linked_to_itself(form, when):
+    pair = write(form, when)
+    source, target = pair.source.split(" "), pair.target.split(" ")
+
+    for i, j in pair.links or ():
+        digit = CHINESE.get(source[i], source[i])
+        if digit.isdecimal() and "十" not in source:
+            assert digit == target[j] or (target[j] == "0" and (i, j + 1) in (pair.links or ()))
+
+
+def test_all_forms_and_months_are_about_equally_frequent():
+    pairs = dates(train_size=6600).pairs("train")
+
+    months = [pair.target[10:13] for pair in pairs]
+    assert all(400 < months.count(month) < 700 for month in set(months))
+    assert len(set(months)) == 12
+
+
+@cache
+def written(year):
+    """Which form and month each written date of this year is."""
+    return {
+        write(form, when).source: (form, when.month)
+        for form in FORMS
+        for when in days_of(year)
+        if when.day >= form.first_day
+    }
+
+
+def test_the_split_ood_has_forms_with_months_that_no_other_split_has_in_them():
+    task = dates(first_year=2000, last_year=2000, train_size=4000, ood_size=800)
+    which = written(2000)
+
+    usual = {which[pair.source] for pair in all_pairs(task)}
+    ood = {which[pair.source] for pair in task.pairs("ood")}
+
+    assert usual and ood and not usual & ood
+    assert len(usual) + len(ood) == 12 * len(FORMS)
+    assert {form for form, _ in ood} == set(FORMS)
+    assert all(sum(form == other for other, _ in ood) == 2 for form in FORMS)
+    for form, month in ood:  # both are in training, with the same words: in other forms, with other months
+        assert any(form == other for other, _ in usual)
+        assert any(form.family == other.family and month == same for other, same in usual)
+    assert task.ood
+
+
+def test_the_words_of_the_split_ood_were_all_trained_on():
+    task = dates(train_size=10_000)
+    words = {
+        split: {word for pair in task.pairs(split) for word in pair.source.split(" ")} for split in ("train", "ood")
+    }
+
+    assert words["ood"] <= words["train"]
+
+
+def test_no_source_stands_twice_within_or_across_splits():
+    task = dates(train_size=4000, first_year=2020, last_year=2020)
+    sources = [pair.source for pair in [*all_pairs(task), *task.pairs("ood")]]
+
+    assert len(set(sources)) == len(sources) == 4500
+
+
+def test_the_seed_decides_the_pairs_and_what_is_kept_for_ood():
+    assert all_pairs(dates(seed=3)) == all_pairs(dates(seed=3))
+    assert all_pairs(dates(seed=3)) != all_pairs(dates(seed=4))
+    which = written(2000)
+    ood = [dates(seed=seed, first_year=2000, last_year=2000).pairs("ood") for seed in (3, 4)]
+    assert {which[pair.source] for pair in ood[0]} != {which[pair.source] for pair in ood[1]}
+
+
+def test_a_larger_training_set_begins_with_the_smaller_and_leaves_the_other_splits_alone():
+    small, large = dates(train_size=100), dates(train_size=5000)
+
+    assert list(large.pairs("train"))[:100] == list(small.pairs("train"))
+    for split in ("valid", "test", "ood"):
+        assert small.pairs(split) == large.pairs(split)
+
+
+@pytest.mark.parametrize("year", [2000, 1900])
+def test_every_written_date_can_be_asked_for_and_not_one_more(year):
+    sizes = {"first_year": year, "last_year": year, "valid_size": 0, "test_size": 10}
+    with pytest.raises(ValueError, match=r"task.ood_size \(99999\) asks for more than exist: (\d+) written") as error:
+        dates(**sizes, ood_size=99_999)
+    exist_ood = int(error.value.args[0].split("exist: ")[1].split(" ")[0])
+    exist = len(written(year)) - exist_ood
+
+    task = dates(**sizes, train_size=exist - 10, ood_size=exist_ood)
+
+    assert {pair.source for pair in [*all_pairs(task), *task.pairs("ood")]} == set(written(year))
+    with pytest.raises(ValueError, match=rf"task.train_size \({exist - 9}\).*{exist} written .* {exist - 10} of them"):
+        dates(**sizes, train_size=exist - 9)
+
+
+def test_without_a_split_ood_nothing_is_said_of_it():
+    task = dates(ood_size=0)
+
+    assert task.ood == "" and not task.pairs("ood")

@@ -1,0 +1,293 @@
+"""Data sets of the hub, on folders that are laid out as there: nothing here needs a network."""
+
+import datetime
+import json
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from seq2see.options import FilesOptions, HubOptions, OnBadLine
+from seq2see.tasks import Pair, make_task
+from seq2see.text import DataError
+
+CARD = "---\nlicense: cc0-1.0\ntask_categories:\n- translation\n---\n# Some pairs\n"
+ROWS = [{"source": f"source {number}", "target": f"target {number}"} for number in range(100)]
+PAIRS = [Pair(row["source"], row["target"]) for row in ROWS]
+
+
+def write_parquet(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        parquet.write_table(rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(rows), file)
+
+
+def write_jsonl(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def laid_out(folder, *, card=CARD, **splits):
+    """A folder with these splits as parquet files, named as the hub names them."""
+    for split, rows in splits.items():
+        write_parquet(folder / "data" / f"{split}-00000-of-00001.parquet", rows)
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    return folder
+
+
+def task_of(folder, *, skip=False, source="source", target="target", **options):
+    chosen = HubOptions(path=str(folder), source=source, target=target, **options)
+    return make_task(chosen, on_bad_line=OnBadLine.skip if skip else OnBadLine.error)
+
+
+def complaint(folder, split="train", **options):
+    with pytest.raises(DataError) as error:
+        task_of(folder, **options).pairs(split)
+    return str(error.value).replace(str(folder), "FOLDER")
+
+
+@pytest.mark.parametrize("valid", ["validation", "valid", "dev"])
+def test_its_splits_are_used_by_the_names_that_they_have_there(tmp_path, valid):
+    laid_out(tmp_path, train=ROWS[:60], **{valid: ROWS[60:80]}, test=ROWS[80:])
+
+    task = task_of(tmp_path)
+
+    splits = [list(task.pairs(split)) for split in ("train", "valid", "test")]
+    assert splits == [PAIRS[:60], PAIRS[60:80], PAIRS[80:]]
+    assert task.pairs("ood") == [] and task.ood == ""
+    assert task.notes == [f"{tmp_path}: train (60 rows), {valid} (20 rows), test (20 rows)"]
+
+
+def test_missing_splits_are_split_off_by_the_rule_of_files(tmp_path):
+    write_parquet(tmp_path / "pairs.parquet", ROWS)
+    files = make_task(FilesOptions(train=str(tmp_path / "pairs.parquet")))
+
+    hub = task_of(laid_out(tmp_path / "folder", train=ROWS))
+
+    for split, size in (("train", 92), ("valid", 4), ("test", 4)):
+        assert list(hub.pairs(split)) == list(files.pairs(split))
+        assert len(hub.pairs(split)) == size
+    assert hub.notes == [
+        f"{tmp_path / 'folder'}: train (100 rows)",
+        f"validation split off {tmp_path / 'folder'}, split train: 4 of 100 pairs",
+        f"test split off {tmp_path / 'folder'}, split train: 4 of 100 pairs",
+    ]
+
+
+def test_only_the_missing_split_is_split_off_and_train_size_cuts_training_alone(tmp_path):
+    task = task_of(laid_out(tmp_path, train=ROWS, test=ROWS[:3]), train_size=50)
+
+    assert [len(task.pairs(split)) for split in ("train", "valid", "test")] == [50, 4, 3]
+    assert f"{tmp_path}, split test: " in task.notes[-1] and "also in training (kept)" in task.notes[-1]
+
+
+def test_splits_that_have_no_use_are_named(tmp_path):
+    card = CARD.replace(
+        "license",
+        "configs:\n- config_name: default\n  data_files:\n  - split: train\n    path: data/train-*\n"
+        "  - split: hard\n    path: data/hard-*\nlicense",
+    )
+
+    task = task_of(laid_out(tmp_path, card=card, train=ROWS, hard=ROWS[:2]))
+
+    assert len(task.pairs("train")) == 92
+    assert task.notes[0] == f"{tmp_path}: train (100 rows); not used: hard"
+
+
+@pytest.mark.parametrize(("source", "target"), [("en", "de"), (0, 1), ("0", "1")])
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_the_languages_of_a_translation_column_are_columns(tmp_path, source, target, form):
+    rows = [{"translation": {"en": f"the {number}", "de": f"das {number}"}, "id": str(number)} for number in range(9)]
+    if form == "jsonl":
+        write_jsonl(tmp_path / "train.jsonl", rows)
+    else:
+        laid_out(tmp_path, train=rows)
+
+    pairs = task_of(tmp_path, source=source, target=target).pairs("train")
+
+    assert list(pairs) == [Pair(f"the {number}", f"das {number}") for number in range(9)]
+
+
+def test_columns_are_chosen_by_number_and_a_column_of_features_stands_before_the_source(tmp_path):
+    laid_out(tmp_path, train=[{"id": 1, "word": "gehen", "tags": "V;PST", "form": "ging"}])
+
+    assert list(task_of(tmp_path, source=1, target="3").pairs("train")) == [Pair("gehen", "ging")]
+    tagged = task_of(tmp_path, source="word", target="form", features="tags")
+    assert list(tagged.pairs("train")) == [Pair("V;PST\tgehen", "ging")]
+
+
+def test_any_text_comes_as_it_is(tmp_path):
+    texts = ["NA", "null", "007", "1e5", "a\tb", 'say "hi"', "\ufefftext", "🙂", "a\nb", "<pad>", " a "]
+    rows = [{"source": text, "target": text} for text in texts]
+    write_jsonl(tmp_path / "lines" / "train.jsonl", rows)
+    laid_out(tmp_path / "table", train=rows)
+
+    for folder in ("lines", "table"):
+        assert [pair.source for pair in task_of(tmp_path / folder).pairs("train")] == texts
+
+
+def test_tables_of_text_come_with_a_warning_of_what_may_have_been_lost(tmp_path):
+    (tmp_path / "train.csv").write_text("source,target\na,b\n", encoding="utf-8")
+    task = task_of(tmp_path)
+
+    assert list(task.pairs("train")) == [Pair("a", "b")]
+    assert "task=files reads them exactly" in task.notes[1]
+
+
+@pytest.mark.parametrize("name", ["数据", "it's mine", "a=b,c", "{a}", "[1] a*b?", "a::b", "~x", "a.b"])
+def test_any_folder_name_is_read(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    for decoy in ("1 aab", "axb"):  # what `datasets` would find in place of a pattern
+        laid_out(tmp_path / decoy, train=ROWS[50:])
+    laid_out(tmp_path / name, train=ROWS[:9])
+
+    assert list(task_of(name).pairs("train")) == PAIRS[:9]
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        (None, "'target' is null"),
+        ("", "empty target"),
+        (" \u3000", "blank target"),
+        (7, "'target' is a number, not text"),
+        (["a"], "'target' is a list, not text"),
+        (datetime.datetime(2020, 1, 1), "'target' is datetime, not text"),
+    ],
+)
+def test_a_row_without_two_texts_is_named_with_its_split(tmp_path, value, fault):
+    column = ["a", value] if value is None or isinstance(value, str) else [value, value]
+    laid_out(tmp_path, train=pa.table({"source": ["b", "c"], "target": pa.array(column)}))
+
+    said = complaint(tmp_path)
+
+    assert said.startswith(f"FOLDER, split train, row {column.index(value) + 1}: {fault}, ")
+    assert said.endswith(", or set data.on_bad_line=skip")
+
+
+def test_rows_without_two_texts_are_skipped_and_counted_on_demand(tmp_path):
+    laid_out(tmp_path, train=ROWS[:9], test=[{"source": "a", "target": None}, {"source": "b", "target": "c"}])
+
+    task = task_of(tmp_path, skip=True)
+
+    assert list(task.pairs("test")) == [Pair("b", "c")]
+    assert task.notes[-1] == f"{tmp_path}, split test: 1 bad row skipped, the first is row 1: 'target' is null"
+    assert complaint(laid_out(tmp_path / "numbers", train=[{"source": "a", "target": 7}]), skip=True).startswith(
+        "FOLDER, split train: no pairs (1 bad row skipped, the first is row 1: 'target' is a number, not text), "
+    )
+
+
+def test_a_column_or_language_that_is_not_there_is_named_with_those_that_are(tmp_path):
+    laid_out(tmp_path / "flat", train=ROWS)
+    laid_out(tmp_path / "deep", train=[{"id": 1, "translation": {"en": "a", "de": "b"}}])
+
+    assert complaint(tmp_path / "flat", source="sources").startswith(
+        "FOLDER, split train: no column 'sources' (task.source), nearest: source; there are: source, target"
+    )
+    assert "no column '2' (task.target)" in complaint(tmp_path / "flat", target=2)
+    assert complaint(tmp_path / "deep", source="en", target="fr").startswith(
+        "FOLDER, split train: no column 'fr' (task.target), there are: id, en, de"
+    )
+
+
+def test_a_data_set_without_training_pairs_is_refused_with_the_splits_that_it_has(tmp_path):
+    laid_out(tmp_path, test=ROWS)
+
+    assert complaint(tmp_path) == "FOLDER: no split 'train', there are: test; choose another task.path or task.name"
+
+
+def test_a_configuration_is_chosen_by_name(tmp_path):
+    card = "---\nconfigs:\n" + "".join(
+        f"- config_name: {name}\n  data_files:\n  - split: train\n    path: {name}/train-*\n" for name in ("one", "two")
+    )
+    laid_out(tmp_path, card=f"{card}---\n")
+    write_parquet(tmp_path / "one" / "train-00000-of-00001.parquet", ROWS[:5])
+    write_parquet(tmp_path / "two" / "train-00000-of-00001.parquet", ROWS[5:9])
+
+    assert list(task_of(tmp_path, name="two").pairs("train")) == PAIRS[5:9]
+    for name, said in (("three", " (three)"), (None, "")):
+        assert complaint(tmp_path, name=name) == (
+            f"FOLDER: task.name{said} must be a configuration of this data set, there are: one, two"
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("./nosuch", "./nosuch: no such folder, nearest in {}: nosuck"),
+        ("nosuck/x/y", "nosuck/x/y: no such folder, nor a folder {}/nosuck/x: check the path"),
+        (
+            "nosuch",
+            "nosuch: no folder of this name here, and the hub cannot be reached (Couldn't reach 'nosuch' on the",
+        ),
+        ("file.jsonl", "file.jsonl: a file, not a folder, read it with task=files task.train=file.jsonl"),
+        ("nosuck", "nosuck: `datasets` cannot load it (EmptyDatasetError: "),
+        ("broken", "broken: `datasets` cannot load it (DatasetGenerationError: Failed to load JSON"),
+    ],
+)
+def test_what_cannot_be_had_is_named_with_the_remedy(tmp_path, monkeypatch, name, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nosuck").mkdir()
+    (tmp_path / "file.jsonl").write_text("{}", encoding="utf-8")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "train.jsonl").write_text('{"source": "a"}\n{"source": ', encoding="utf-8")
+
+    with pytest.raises(DataError) as error:
+        task_of(name).pairs("train")
+
+    message = str(error.value)
+    if "json" in said.lower() and "broken" in said:
+        assert "broken: `datasets` cannot load it (DatasetGenerationError: " in message and "JSON" in message
+    else:
+        assert message.startswith(said.format(tmp_path))
+    assert "\n" not in message
+
+
+def test_an_edited_folder_is_read_anew_also_with_the_same_size_and_time_stamps(tmp_path):
+    file = laid_out(tmp_path, train=ROWS[:3]) / "data" / "train-00000-of-00001.parquet"
+    before, content, status = task_of(tmp_path), file.read_bytes(), file.stat()
+    assert list(before.pairs("train")) == PAIRS[:3]
+    fingerprint = before.fingerprint()
+
+    file.write_bytes(content.replace(b"target 2", b"TARGET 2"))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    assert file.stat().st_size == status.st_size
+    assert task_of(tmp_path).pairs("train")[2] == Pair("source 2", "TARGET 2")
+    assert task_of(tmp_path).fingerprint() != fingerprint
+    file.write_bytes(content)
+    assert task_of(tmp_path).fingerprint() == fingerprint
+
+
+def test_the_fingerprint_is_that_of_all_files_with_their_names_and_needs_no_loading(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)  # cannot be imported now
+    laid_out(tmp_path, train=ROWS[:3])
+    seen = {task_of(tmp_path).fingerprint()}
+    for change in (
+        lambda: (tmp_path / "README.md").write_text(CARD + "x", encoding="utf-8"),
+        lambda: (tmp_path / "data").rename(tmp_path / "date"),
+        lambda: write_jsonl(tmp_path / "deep" / "er" / "test.jsonl", ROWS),
+    ):
+        change()
+        seen.add(task_of(tmp_path).fingerprint())
+
+    assert len(seen) == 4
+
+
+@pytest.mark.slow
+def test_a_folder_is_read_without_writing_into_the_home_folder_or_a_word(tmp_path):
+    laid_out(tmp_path / "folder", train=ROWS)
+    code = (
+        "from seq2see.tasks import make_task; from seq2see.options import HubOptions\n"
+        f"task = make_task(HubOptions(path={str(tmp_path / 'folder')!r}, source=0, target=1))\n"
+        "print(len(task.pairs('train')))"
+    )
+    home = {"HOME": str(tmp_path / "home"), "USERPROFILE": str(tmp_path / "home"), "HF_HOME": str(tmp_path / "hf")}
+
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **home}, capture_output=True, text=True)
+
+    assert (done.stdout, done.stderr) == ("92\n", "")
+    assert not (tmp_path / "home").exists() and not (tmp_path / "hf").exists()

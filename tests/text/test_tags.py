@@ -1,0 +1,165 @@
+"""Tags before a text: one id each, never mixed up with text that looks the same."""
+
+import unicodedata
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from seq2see.options import Normalize, TokenizerKind
+from seq2see.text import BOS, EOS, PAD, UNK, Tokenizer, parted, split_tags, tagged
+
+KINDS = list(TokenizerKind)
+EXACT = [TokenizerKind.char, TokenizerKind.bpe]
+QUICK = settings(deadline=None, max_examples=50)
+any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+any_tag = any_text.map(lambda text: "".join("_".join(text.split()).split(";"))).filter(bool)
+LINES = ["V;PST;3\tgehen V PST", "N;PL\tHaus", "\tohne", "auch ohne"]
+
+
+def fitted(kind, lines=LINES, **options):
+    return Tokenizer.fit(kind, lines, **{"tag_separator": ";", **options})
+
+
+@QUICK
+@given(st.lists(any_tag, max_size=4), any_text)
+@example(["V"], "V")
+@example([], "a\tb")
+@example([], "\t")
+def test_any_tags_and_any_text_are_told_apart_again(tags, text):
+    assert parted(tagged(tags, text, ";"), ";") == (tags, text)
+
+
+def test_a_tag_is_one_word_and_empty_ones_are_left_out():
+    assert split_tags("V;;1 SG; ;", ";") == ["V", "1_SG"]
+    assert parted("V|PST\tgehen\tgeht", "|") == (["V", "PST"], "gehen\tgeht")
+    assert parted("V;PST", ";") == ([], "V;PST")
+
+
+@QUICK
+@given(st.lists(any_tag, max_size=4), any_text, st.booleans())
+@example(["V", "PST"], "V PST", False)
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_tag_is_one_id_of_its_own_and_the_text_has_the_ids_that_it_has_without(kind, tags, text, tags_are_words):
+    line = tagged(tags, text, ";")
+    tokenizer = fitted(kind, [line, *(tags if tags_are_words else [])], normalize=Normalize.none)
+
+    ids = tokenizer.encode(line)
+
+    of_tags, of_text = ids[: len(tags)], ids[len(tags) :]
+    assert of_text == tokenizer.without_tags().encode(text)
+    assert len(set(of_tags)) == len(set(tags))
+    assert not set(of_tags) & {PAD, BOS, EOS, UNK, *of_text, *tokenizer.encode(" ".join(tags))}
+
+
+@QUICK
+@given(st.lists(any_tag, min_size=1, max_size=4), any_text)
+@pytest.mark.parametrize("kind", EXACT)
+def test_tags_and_text_come_back_exactly(kind, tags, text):
+    line = tagged(tags, text, ";")
+    tokenizer = fitted(kind, [line], normalize=Normalize.none)
+
+    assert tokenizer.decode(tokenizer.encode(line)) == line
+    assert tokenizer.encode_batch([line, line]) == [tokenizer.encode(line)] * 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_line_without_tags_comes_back_without_a_tab(kind):
+    tokenizer = fitted(kind)
+
+    assert tokenizer.encode("\tohne") == tokenizer.encode("ohne")
+    assert tokenizer.decode(tokenizer.encode("\tohne")) == "ohne"
+
+
+@pytest.mark.parametrize("kind", EXACT)
+def test_a_text_with_a_tab_and_no_tags_keeps_both(kind):
+    tokenizer = fitted(kind, ["\ta\tb"])
+
+    assert tokenizer.decode(tokenizer.encode("\ta\tb")) == "\ta\tb"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_unseen_tag_is_one_unknown_symbol_and_shown(kind):
+    tokenizer = fitted(kind)
+    known, unseen = tokenizer.encode("V;PST\tgehen"), tokenizer.encode("FUT;PST\tgehen")
+
+    assert unseen == [UNK, *known[1:]]
+    shown = "<unk>" if kind is TokenizerKind.word else "\ufffd"
+    assert tokenizer.decode(unseen) == f"{shown};PST\tgehen"
+    assert tokenizer.tokens(unseen)[:2] == ["<unk>", "[PST]"]
+
+
+def test_an_unknown_symbol_that_begins_the_text_is_no_tag():
+    tokenizer = fitted(TokenizerKind.char)
+
+    assert tokenizer.decode(tokenizer.encode("V\t?gehen")) == "V\t\ufffdgehen"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tag_where_none_belongs_is_shown_as_unknown(kind):
+    tokenizer = fitted(kind)
+    tag, *text = tokenizer.encode("V\tgehen")
+    shown = " <unk>" if kind is TokenizerKind.word else "\ufffd"
+
+    assert tokenizer.decode([*text, tag]) == f"gehen{shown}"
+    assert tokenizer.without_tags().decode([*text, tag]) == f"gehen{shown}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_shared_vocabulary_reads_targets_without_tags(kind):
+    tokenizer = fitted(kind, ["V\ta b", tagged([], "V\tb", ";")])
+    targets = tokenizer.without_tags()
+
+    assert targets.vocab_size == tokenizer.vocab_size
+    assert targets.encode("V\tb") == tokenizer.encode("\tV\tb")
+    assert targets.encode("V\tb") != tokenizer.encode("V\tb")
+    assert targets.without_tags() is targets
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_a_separator_a_tab_is_text(kind):
+    tokenizer = fitted(kind, ["V\tgehen"], tag_separator=None)
+
+    assert tokenizer.decode(tokenizer.encode("V\tgehen")).split() == ["V", "gehen"]
+    assert tokenizer.tokens(tokenizer.encode("V\tgehen"))[0] == "V"
+
+
+def test_tags_are_words_before_those_of_the_text():
+    line = "V;PST\tgehen wir"
+    assert fitted(TokenizerKind.word).word_numbers(line) == [0, 1, 2, 3]
+    bpe = fitted(TokenizerKind.bpe, ["V;PST\tgehen wir"] * 9)
+    assert bpe.tokens(bpe.encode(line)) == ["[V]", "[PST]", "gehen", "␣wir"]
+    assert bpe.word_numbers(line) == [0, 1, 2, 3]
+    assert fitted(TokenizerKind.char).word_numbers("V;PST\tgeh") == [0, 1, 2, 3, 4]
+
+
+def test_tags_are_normalised_and_the_separator_is_found_before():
+    tokenizer = fitted(TokenizerKind.char, ["\u00e9;\u1ebf\ta"])
+
+    decomposed = unicodedata.normalize("NFD", "\u00e9;\u1ebf\ta")
+    assert tokenizer.encode(decomposed) == tokenizer.encode("\u00e9;\u1ebf\ta")
+    greek = fitted(TokenizerKind.char, ["a\u037eb\tc"], tag_separator="\u037e")  # NFC makes a semicolon of it
+    assert len(greek.encode("a\u037eb\tc")) == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tags_stand_in_the_state_and_the_fingerprint(kind):
+    tokenizer = fitted(kind)
+    again = Tokenizer.from_state(tokenizer.state())
+
+    assert again.fingerprint == tokenizer.fingerprint
+    assert again.encode("V;PST\tgehen") == tokenizer.encode("V;PST\tgehen")
+    assert all(type(value) in (str, int) for value in tokenizer.state().values())
+    assert tokenizer.without_tags().fingerprint != tokenizer.fingerprint
+    assert fitted(kind, tag_separator="|").fingerprint != tokenizer.fingerprint
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tags_count_in_the_size_of_the_vocabulary_and_none_is_left_out(kind):
+    least = 260 if kind is TokenizerKind.bpe else 5
+    tokenizer = fitted(kind, LINES * 9, vocab_size=least + 5)
+
+    assert tokenizer.vocab_size == least + 5
+    assert UNK not in tokenizer.encode("V;PST;3;N;PL\t")
+    with pytest.raises(ValueError, match=rf"tokenizer.vocab_size \({least + 4}\) must be at least {least + 5} for "):
+        fitted(kind, LINES * 9, vocab_size=least + 4)
