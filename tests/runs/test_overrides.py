@@ -24,7 +24,7 @@ def read(*arguments: str, command: str = "train") -> list[str]:
         (["+task.foo=1"], "there is no key task.foo"),
         (["task=copy", "task.train=x"], "task=copy does not use this key; it belongs to task=files"),
         (["task.vocab_size=5"], "belongs to task=copy and reverse and sort"),
-        (["task=revers"], "choose one of copy, files, reverse, sort, translation"),
+        (["task=revers"], "choose one of copy, dates, files, hub, numbers, reverse, scan, sort, translation"),
         (["task.kind=copy"], "write task=copy"),
         (["experiment=nothing"], "there is no such experiment"),
         (["model=huge"], "choose one of base, small, tiny"),

@@ -11,7 +11,8 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import MISSING, OmegaConf
 
-from seq2see.options import COMMANDS, TASKS, TrainOptions
+from seq2see.options import COMMANDS, TASKS
+from seq2see.runs.overrides import has_task
 
 Options = TypeVar("Options")
 
@@ -43,7 +44,7 @@ def compose_options(command: str, overrides: list[str]) -> Any:
 def _store_schemas() -> None:
     store = ConfigStore.instance()
     for command, schema in COMMANDS.items():
-        node = TrainOptions(task=MISSING) if schema is TrainOptions else schema
+        node = schema(task=MISSING) if has_task(schema) else schema
         store.store(name=f"{command}_schema", node=node)
     for kind, schema in TASKS.items():
         store.store(group="task", name=f"{kind}_schema", node=schema)
@@ -68,7 +69,7 @@ def from_plain(schema: type[Options], plain: dict[str, Any]) -> Options:
         omegaconf.errors.OmegaConfBaseException: a key is unknown or a value has the wrong type.
     """
     node = OmegaConf.structured(schema)
-    if schema is TrainOptions:
+    if has_task(schema):
         node.task = OmegaConf.structured(TASKS[plain["task"]["kind"]])
     options = OmegaConf.to_object(OmegaConf.merge(node, plain))
     assert isinstance(options, schema)

@@ -16,7 +16,7 @@ from seq2see.options import COMMANDS, PATH_KEYS, TASKS, TrainOptions
 
 TEXT_KEYS = ("task.source", "task.target", "task.features", "task.features_separator")  # quoted like paths
 Typed = tuple[str, str]  # key and value
-GROUPS = ("task", "model", "experiment")  # folders of configs/, chosen by train.py
+GROUPS = ("task", "model", "experiment")  # folders of configs/, chosen by train.py and data.py
 
 
 class UsageError(ValueError):
@@ -45,7 +45,7 @@ def read_overrides(command: str, arguments: list[str], config_folder: Path) -> l
         arguments = [argument for argument in arguments if "=" in argument]
         arguments.append(f"ckpt={value}")
     typed = [_split(argument) for argument in arguments]
-    if command == "train":
+    if has_task(COMMANDS[command]):
         typed = _expand_config(typed)
     keys = valid_keys(command, typed, config_folder)
     for key, value in typed:
@@ -61,10 +61,15 @@ def _split(argument: str) -> Typed:
     return key.lstrip("+"), value
 
 
+def has_task(schema: type) -> bool:
+    """Whether a command's options hold a task, so that `task=` chooses the dataclass of `task`."""
+    return issubclass(schema, TrainOptions)
+
+
 def valid_keys(command: str, typed: list[Typed], config_folder: Path) -> list[str]:
     """All keys that the command takes, given the task that was chosen."""
     keys = _leaves(COMMANDS[command])
-    if COMMANDS[command] is not TrainOptions:
+    if not has_task(COMMANDS[command]):
         return keys
     kind = chosen_task(typed, config_folder)
     of_task = [f"task.{key}" for key in _leaves(TASKS[kind]) if key != "kind"]  # `task=` sets task.kind
@@ -122,7 +127,7 @@ def _leaves(schema: type, prefix: str = "") -> list[str]:
     names = []
     for field in dataclasses.fields(schema):
         inner = field.default_factory if isinstance(field.default_factory, type) else None
-        if schema is TrainOptions and field.name == "task":
+        if has_task(schema) and field.name == "task":
             continue
         if inner is not None and dataclasses.is_dataclass(inner):
             names += _leaves(inner, f"{prefix}{field.name}.")

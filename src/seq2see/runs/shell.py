@@ -12,6 +12,7 @@ from typing import Any
 from seq2see.runs.overrides import UsageError, read_overrides
 
 USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
+MODULES = {"data": "data_report"}  # of commands that have another module in `runs` than the one of their name
 
 
 class _Terminated(KeyboardInterrupt):
@@ -117,5 +118,6 @@ def _sweep(command: str, overrides: list[str]) -> int:
 
 
 def _call(command: str, options: Any) -> None:
-    module = importlib.import_module(f"seq2see.runs.{command}")
-    getattr(module, "command", getattr(module, command))(options)
+    name = MODULES.get(command, command)
+    module = importlib.import_module(f"seq2see.runs.{name}")
+    (module.command if hasattr(module, "command") else getattr(module, name))(options)
