@@ -1,17 +1,20 @@
-"""Scores a trained model: teacher-forced and free-running, with sacrebleu's signatures.
+"""Scores a trained model: teacher-forced and free-running, with sacrebleu's signatures, and what is behind the scores.
 
 Examples:
   python scripts/evaluate.py ckpt=latest                    the newest run's test pairs
   python scripts/evaluate.py ckpt=RUN split=valid           its validation pairs
+  python scripts/evaluate.py ckpt=RUN split=ood             longer or otherwise unlike training
   python scripts/evaluate.py ckpt=RUN task.test=new.tsv     other pairs
   python scripts/evaluate.py ckpt=model.ckpt output=scores  a checkpoint alone
+  python scripts/evaluate.py RUN RUN                        which is better, and is that certain?
 
 Settings:
-  ckpt=            a run folder (its best checkpoint) or a .ckpt file
-  split=test       or train, valid
+  ckpt=            a run folder (its best checkpoint) or a .ckpt file; [A,B] several
+  split=test       or train, valid, ood
   task.test=       a file of other pairs
-  decode.max_length=  decode.batch_size=     unset: as the run decoded
+  decode.beam_size=  decode.max_length=  ...     unset: as the run decoded
   output=          folder for <split>.json and <split>.tsv; unset: RUN/evaluation
+  baselines=true   what copying and the training pairs alone would score
   accelerator=auto or cpu, gpu
 """
 

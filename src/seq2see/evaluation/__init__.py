@@ -1,6 +1,39 @@
-"""Hypotheses and references in, scores out."""
+"""Hypotheses and references in, scores out, and what is behind them."""
 
-from seq2see.evaluation.forced import TokenTotals, teacher_forced, token_totals
-from seq2see.evaluation.scores import error_rates, signatures, text_scores
+from seq2see.evaluation.baselines import Baselines, make_baselines, nearest_sources
+from seq2see.evaluation.bootstrap import PairedTest, interval, intervals, paired_tests, resampled
+from seq2see.evaluation.breakdown import by_confidence, by_length
+from seq2see.evaluation.comparison import System, compare_systems
+from seq2see.evaluation.counts import SentenceCounts
+from seq2see.evaluation.edits import Edits, edit_counts
+from seq2see.evaluation.forced import Forced, teacher_forced, token_totals, tokens_in_place
+from seq2see.evaluation.kinds import Kind, error_kinds
+from seq2see.evaluation.scorer import BleuTokenizer, Scorer, one_line, text_scores
 
-__all__ = ["TokenTotals", "error_rates", "signatures", "teacher_forced", "text_scores", "token_totals"]
+__all__ = [
+    "Baselines",
+    "BleuTokenizer",
+    "Edits",
+    "Forced",
+    "Kind",
+    "PairedTest",
+    "Scorer",
+    "SentenceCounts",
+    "System",
+    "by_confidence",
+    "by_length",
+    "compare_systems",
+    "edit_counts",
+    "error_kinds",
+    "interval",
+    "intervals",
+    "make_baselines",
+    "nearest_sources",
+    "one_line",
+    "paired_tests",
+    "resampled",
+    "teacher_forced",
+    "text_scores",
+    "token_totals",
+    "tokens_in_place",
+]

@@ -1,0 +1,140 @@
+"""What `evaluate.py` does: one checkpoint's scores in full, or those of several side by side."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seq2see.evaluation import System, compare_systems
+from seq2see.evaluation.report import comparison_lines, wrapped
+from seq2see.options import EvaluateOptions, FilesOptions, HubOptions, Split
+from seq2see.runs.checkpoint import Trained, device_of, load
+from seq2see.runs.data import pairs_of, read_pairs, task_of
+from seq2see.runs.evaluate.evaluation import Evaluation, evaluate_pairs
+from seq2see.runs.folder import write_text
+from seq2see.runs.terminal import Terminal
+from seq2see.tasks import Pair
+
+
+def command(options: EvaluateOptions) -> None:
+    """What `scripts/evaluate.py` does: scores as tables, and where everything was written."""
+    terminal = Terminal()
+    if len(_checkpoints(options)) > 1:
+        evaluations, comparison, files = evaluate_several(options)
+        lines = [f"{_name(options)}: {len(evaluations[0].pairs):,} pairs", *comparison_lines(comparison), ""]
+        lines += [f"  {name}: {signature}" for name, signature in comparison["signatures"].items()]
+        lines += [] if files else wrapped("nothing written: output=FOLDER keeps the comparison and all translations")
+    else:
+        evaluation, files = evaluate(options)
+        about = f"{len(evaluation.pairs):,} pairs, checkpoint of step {evaluation.details['step']:,}"
+        lines = [f"{_name(options)}: {about}", "", *evaluation.lines()]
+    for line in [*lines, *(f"  {file}" for file in files)]:
+        terminal.result(line)
+
+
+def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
+    """Scores a checkpoint on one of its own splits, or on other data.
+
+    Returns:
+        the scores, and the files that were written.
+
+    Raises:
+        ValueError: the checkpoint, the split or the file is not to be had.
+    """
+    path, *_ = _checkpoints(options)
+    trained, pairs = _loaded(path, options)
+    valid: Sequence[Pair] = ()
+    if options.task.test is None and not isinstance(trained.options.task, FilesOptions | HubOptions):
+        valid = pairs_of(trained.options, Split.valid, run=trained.run)
+    train, missing = _training_pairs(trained) if options.baselines else ((), "")
+    evaluation = evaluate_pairs(trained, pairs, valid=valid, train=train, device=device_of(options.accelerator))
+    if missing:
+        evaluation.notes.append(missing)
+    if options.task.test is None and options.split is Split.ood:
+        evaluation.notes.append(f"pairs unlike those of training: {task_of(trained.options).ood}")
+    if options.output is not None:
+        return evaluation, _written(evaluation, Path(options.output).expanduser(), _name(options))
+    if trained.run is None:
+        return evaluation, []
+    try:
+        return evaluation, evaluation.write(trained.run / "evaluation", _name(options))
+    except OSError as error:
+        evaluation.notes.append(f"nothing written: {error.filename} cannot be ({error.strerror}); set output=FOLDER")
+        return evaluation, []
+
+
+def evaluate_several(options: EvaluateOptions) -> tuple[list[Evaluation], dict[str, Any], list[Path]]:
+    """Scores checkpoints on the same pairs, and tests each against the first.
+
+    Returns:
+        the evaluations; the comparison (see `compare_systems`); and the files that were written, if `output` is given.
+
+    Raises:
+        ValueError: a checkpoint, the split or the file is not to be had, or the pairs are not the same.
+    """
+    evaluations, systems = [], []
+    for path in _checkpoints(options):
+        trained, pairs = _loaded(path, options)
+        evaluation = evaluate_pairs(trained, pairs, device=device_of(options.accelerator))
+        sources_and_references = list(zip((pair.source for pair in pairs), evaluation.references, strict=True))
+        signatures = evaluation.details["signatures"]
+        evaluations.append(evaluation)
+        systems.append(System(path, sources_and_references, evaluation.scores, signatures, evaluation.counts))
+    comparison = {"pairs": len(evaluations[0].pairs), **compare_systems(systems)}
+    files = []
+    if options.output is not None:
+        folder, name = Path(options.output).expanduser(), _name(options)
+        for number, evaluation in enumerate(evaluations, start=1):
+            files += _written(evaluation, folder / str(number), name)
+        files.append(folder / f"{name}.json")
+        write_text(files[-1], json.dumps(comparison, indent=2, ensure_ascii=False) + "\n")
+    return evaluations, comparison, files
+
+
+def _checkpoints(options: EvaluateOptions) -> list[str]:
+    paths = options.ckpt if isinstance(options.ckpt, list) else [options.ckpt]
+    if not paths or not all(isinstance(path, str) for path in paths):
+        raise ValueError("ckpt is missing: name a run folder or a .ckpt file, as in ckpt=outputs/translation/RUN")
+    return paths
+
+
+def _loaded(path: str, options: EvaluateOptions) -> tuple[Trained, Sequence[Pair]]:
+    """A checkpoint, and the pairs that it is to translate."""
+    trained = load(path)
+    trained.decode_as(options.decode)
+    if options.task.test is not None:
+        pairs = read_pairs(options.task.test, trained.options)
+        found = f"task.test: {options.task.test} has no pairs: name another file"
+    else:
+        pairs = pairs_of(trained.options, options.split, run=trained.run)
+        found = f"split={options.split.value}: {path} has no such pairs: choose another split, or set task.test"
+    if not pairs:
+        raise ValueError(found)
+    return trained, pairs
+
+
+def _training_pairs(trained: Trained) -> tuple[Sequence[Pair], str]:
+    """The training pairs, or why there are none."""
+    try:
+        return pairs_of(trained.options, Split.train, run=trained.run), ""
+    except (ValueError, OSError) as error:
+        reason = str(error).split(", ")[0]
+        return (), f"no baselines: the training pairs are not at hand ({reason})"
+
+
+def _name(options: EvaluateOptions) -> str:
+    """Of the files: the split's, or that of the file with other data."""
+    if options.task.test is None:
+        return options.split.value
+    file = options.task.test if isinstance(options.task.test, str) else options.task.test[0]
+    name = Path(file).name.split(".")[0]
+    return f"other-{name}" if name in {split.value for split in Split} else name  # the run's own scores stay
+
+
+def _written(evaluation: Evaluation, folder: Path, name: str) -> list[Path]:
+    try:
+        return evaluation.write(folder, name)
+    except OSError as error:
+        raise ValueError(
+            f"output: {folder} cannot be written ({error.strerror}): set output to another folder"
+        ) from error

@@ -1,0 +1,229 @@
+"""What an evaluation says and writes, and that it is what others would compute from its files."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import sacrebleu
+
+from seq2see.options import DecodeOptions, EvaluateOptions, OtherData, Split
+from seq2see.runs.checkpoint import load
+from seq2see.runs.config import compose_options
+from seq2see.runs.data import pairs_of
+from seq2see.runs.evaluate import checkpoints, command, evaluate, evaluate_pairs, evaluate_several
+from seq2see.runs.train import train_run
+from seq2see.tasks import Pair
+from seq2see.text import DataError
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    heading, *lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    assert heading.split("\t") == ["source", "reference", "hypothesis", "score"]
+    return [line.split("\t") for line in lines]
+
+
+def sacrebleus(path: Path) -> dict[str, float]:
+    """BLEU and chrF of a file, each source once, with all its references."""
+    hypotheses: dict[str, str] = {}
+    references: dict[str, list[str]] = {}
+    for source, reference, hypothesis, _ in rows_of(path):
+        hypotheses[source] = hypothesis
+        references.setdefault(source, []).append(reference)
+    most = max(map(len, references.values()))
+    streams = [[own[n] if n < len(own) else None for own in references.values()] for n in range(most)]
+    outputs = list(hypotheses.values())
+    return {
+        "bleu": sacrebleu.BLEU(force=True).corpus_score(outputs, streams).score,  # type: ignore[arg-type]
+        "chrf": sacrebleu.CHRF().corpus_score(outputs, streams).score,  # type: ignore[arg-type]
+    }
+
+
+def other_data(run: Path, folder: Path, *lines: str, name: str = "new.tsv") -> EvaluateOptions:
+    (folder / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return EvaluateOptions(
+        ckpt=str(run), output=str(folder / "scores"), baselines=False, task=OtherData(str(folder / name))
+    )
+
+
+def test_scores_are_sacrebleus_own_on_the_file_that_was_written(small_run: Path) -> None:
+    scores = json.loads((small_run / "evaluation" / "test.json").read_text(encoding="utf-8"))["scores"]
+    assert {name: scores[name] for name in ("bleu", "chrf")} == sacrebleus(small_run / "evaluation" / "test.tsv")
+    rows = rows_of(small_run / "evaluation" / "test.tsv")
+    assert scores["exact_match"] == sum(row[1] == row[2] for row in rows) / len(rows)
+
+
+def test_what_is_scored_is_what_is_written_also_with_tabs_and_line_ends_in_a_text(
+    small_run: Path, tmp_path: Path
+) -> None:
+    pairs = [Pair("a b c", "a\tb\r\nc d"), Pair("d", "\u2028d \u0085"), Pair("e f", "Ärger <pad> e f")]
+    evaluation = evaluate_pairs(load(str(small_run)), pairs)
+    _, file = evaluation.write(tmp_path, "new")
+    assert [row[1] for row in rows_of(file)] == evaluation.references == ["a b  c d", "\u2028d \u0085", pairs[2].target]
+    assert {name: evaluation.scores[name] for name in ("bleu", "chrf")} == sacrebleus(file)
+
+
+def test_a_source_with_several_targets_is_translated_once_and_scored_against_all(
+    small_run: Path, tmp_path: Path
+) -> None:
+    trained = load(str(small_run))
+    text = evaluate_pairs(trained, [Pair("a b c", "x")]).texts[0]
+    pairs = [Pair("a b c", "b b b b b b b b"), Pair("d e f", "d e f g"), Pair("a b c", text)]
+    evaluation = evaluate_pairs(trained, pairs)
+    assert evaluation.details["pairs"] == 3 and evaluation.details["sources"] == 2 == len(evaluation.counts)
+    assert evaluation.texts[0] == evaluation.texts[2] == text
+    assert evaluation.scores["exact_match"] >= 0.5
+    _, file = evaluation.write(tmp_path, "new")
+    assert len(rows_of(file)) == 3
+    assert {name: evaluation.scores[name] for name in ("bleu", "chrf")} == sacrebleus(file)
+    assert "nrefs:var" in evaluation.details["signatures"]["bleu"]
+    alone = [evaluate_pairs(trained, [pair]) for pair in pairs]
+    tokens = sum(one.counts.columns["loss"] for one in alone)
+    assert evaluation.scores["loss"] == pytest.approx(tokens[0, 0] / tokens[0, 1], rel=1e-4)
+
+
+def test_a_pair_that_is_there_twice_is_no_second_target(small_run: Path) -> None:
+    trained = load(str(small_run))
+    evaluation = evaluate_pairs(trained, [Pair("a b", "a b"), Pair("c d", "c d"), Pair("a b", "a b")])
+    assert evaluation.details["sources"] == 3 and "nrefs:1" in evaluation.details["signatures"]["bleu"]
+
+
+def test_an_evaluation_explains_itself_in_plain_values(small_run: Path, tmp_path: Path) -> None:
+    evaluation, files = evaluate(EvaluateOptions(ckpt=str(small_run), output=str(tmp_path)))
+    report = json.loads(files[0].read_text(encoding="utf-8"))
+    assert report["scores"] == evaluation.scores
+    assert list(report["scores"]) == [
+        "loss", "perplexity", "token_accuracy", "exact_match", "bleu", "chrf", "cer", "wer", "ser",
+        "alignment_error_rate",
+    ]  # fmt: skip
+    for name, (low, high) in report["intervals"].items():
+        assert low <= report["scores"][name] <= high
+    for bins in (report["by_source_length"], report["by_target_length"]):
+        assert sum(one["sentences"] for one in bins) == 30
+    errors = report["errors"]
+    assert errors["wrong"] == sum(kind["outputs"] for kind in errors["kinds"].values())
+    rows = rows_of(files[1])
+    for kind in errors["kinds"].values():
+        assert all(rows[line - 2][1] != rows[line - 2][2] for line in kind["lines"])
+    assert report["confidence"]["curve"][-1]["exact_match"] == report["scores"]["exact_match"]
+    assert report["bleu_tokenizer"]["name"] == "13a"
+
+
+def test_told_and_free_exact_match_are_the_same_for_greedy_outputs(small_run: Path) -> None:
+    trained = load(str(small_run))
+    first = trained.target_tokenizer.decode([4, 5])
+    texts = evaluate_pairs(trained, [Pair("a b c", first), Pair("d e", first)]).texts
+    evaluation = evaluate_pairs(trained, [Pair("a b c", texts[0]), Pair("d e", first)])
+    row = evaluation.details["forced_and_free"]["exact_match"]
+    assert row["forced"] == row["free"] == 0.5 and row["gap"] == 0
+    tokens = evaluation.details["forced_and_free"]["token_accuracy"]
+    assert tokens["forced"] == evaluation.scores["token_accuracy"]
+    assert tokens["gap"] == pytest.approx(tokens["forced"] - tokens["free"])
+
+
+def test_baselines_need_the_training_pairs_and_are_left_out_with_a_note(
+    small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = EvaluateOptions(ckpt=str(small_run), output=str(tmp_path))
+    baselines = evaluate(options)[0].details["baselines"]
+    assert baselines["copy"]["exact_match"] == 1.0  # the task is to copy
+    assert baselines["nearest"]["ser"] < baselines["most_frequent"]["ser"]
+    assert baselines["searched"] == baselines["training_pairs"] == 300
+
+    def without_training(options: object, split: Split, *, run: Path | None) -> object:
+        if split is Split.train:
+            raise DataError("pairs.tsv: no such file, there is nothing")
+        return pairs_of(options, split, run=run)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(checkpoints, "pairs_of", without_training)
+    evaluation, _ = evaluate(options)
+    assert "baselines" not in evaluation.details
+    assert evaluation.notes[-1] == "no baselines: the training pairs are not at hand (pairs.tsv: no such file)"
+    options.baselines = False
+    assert not any("baselines" in note for note in evaluate(options)[0].notes)
+
+
+def test_pairs_unlike_those_of_training_are_a_split_of_their_own(small_run: Path, tmp_path: Path) -> None:
+    options = EvaluateOptions(ckpt=str(small_run), output=str(tmp_path), split=Split.ood, baselines=False)
+    evaluation, files = evaluate(options)
+    assert [file.name for file in files] == ["ood.json", "ood.tsv"]
+    assert "12 to 24 letters" in evaluation.notes[-1]
+
+
+def test_other_data_do_not_replace_the_runs_own_scores(small_run: Path, tmp_path: Path) -> None:
+    _, files = evaluate(other_data(small_run, tmp_path, "a b\ta b", name="test.tsv"))
+    assert [file.name for file in files] == ["other-test.json", "other-test.tsv"]
+
+
+def test_a_run_that_cannot_be_written_to_still_gives_its_scores(small_run: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(small_run, run, ignore=shutil.ignore_patterns("evaluation", "attention*", "tensorboard"))
+    (run / "evaluation").write_text("in the way", encoding="utf-8")
+    evaluation, files = evaluate(EvaluateOptions(ckpt=str(run), baselines=False))
+    assert evaluation.scores and files == []
+    assert evaluation.notes[-1].startswith("nothing written: ") and "set output=FOLDER" in evaluation.notes[-1]
+    with pytest.raises(ValueError, match="output: .* cannot be written .*set output to another folder"):
+        evaluate(EvaluateOptions(ckpt=str(run), output=str(run / "evaluation"), baselines=False))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (EvaluateOptions(), "ckpt is missing"),
+        (EvaluateOptions(ckpt=[]), "ckpt is missing"),
+        (EvaluateOptions(ckpt=["nowhere", "else"]), "ckpt: nowhere does not exist"),
+    ],
+)
+def test_a_missing_checkpoint_is_refused(options: EvaluateOptions, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        command(options)
+
+
+def test_several_checkpoints_are_compared_on_the_same_pairs(small_run: Path, tmp_path: Path) -> None:
+    both = [str(small_run), str(small_run / "checkpoints" / "last.ckpt")]
+    evaluations, comparison, files = evaluate_several(EvaluateOptions(ckpt=both, output=str(tmp_path)))
+    assert comparison["checkpoints"] == both and comparison["pairs"] == 30
+    assert comparison["scores"]["bleu"] == [evaluation.scores["bleu"] for evaluation in evaluations]
+    shown = {file.relative_to(tmp_path).as_posix() for file in files}
+    assert shown == {"1/test.json", "1/test.tsv", "2/test.json", "2/test.tsv", "test.json"}
+    assert json.loads((tmp_path / "test.json").read_text(encoding="utf-8")) == comparison
+    _, same, files = evaluate_several(EvaluateOptions(ckpt=[both[0], both[0]]))
+    assert files == [] and all(test["p"] == 1.0 for test in same["against_first"][0].values())
+
+
+def test_checkpoints_with_other_test_pairs_are_refused(
+    small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = iter([30, 29])
+    monkeypatch.setattr(checkpoints, "pairs_of", lambda *args, run: pairs_of(*args, run=run)[: next(sizes)])
+    with pytest.raises(ValueError, match="other pairs .*29 pairs instead of 30.*set task.test=FILE"):
+        evaluate_several(EvaluateOptions(ckpt=[str(small_run), str(small_run)]))
+
+
+def test_what_is_shown_fits_into_80_columns(
+    small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command(EvaluateOptions(ckpt=str(small_run), output="scores"))
+    command(EvaluateOptions(ckpt=[str(small_run / "checkpoints" / "last.ckpt"), str(small_run)]))
+    out = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in out.splitlines() if str(small_run) not in line)
+    for part in ("95 % interval", "nearest", "teacher-forced", "most confident", "tok:13a", "scores/test.tsv", "2 - 1"):
+        assert part in out
+    assert "nothing written" in out
+
+
+def test_exact_lengths_are_those_of_the_references(small_run: Path, tmp_path: Path) -> None:
+    options = EvaluateOptions(ckpt=str(small_run), output=str(tmp_path), decode=DecodeOptions(oracle_length=True))
+    evaluation, _ = evaluate(options)
+    lengths = [len(hypothesis.ids) for hypothesis in evaluation.hypotheses]
+    assert lengths == [len(reference.split()) for reference in evaluation.references]
+
+
+@pytest.mark.slow
+def test_a_trained_copy_model_is_right_told_and_free(tmp_path: Path) -> None:
+    run = tmp_path / "copy"
+    train_run(compose_options("train", ["task=copy", "attention_log.enabled=false", f"run_dir={run}"]))
+    evaluation, _ = evaluate(EvaluateOptions(ckpt=str(run), baselines=False))
+    for row in evaluation.details["forced_and_free"].values():
+        assert row["forced"] >= 0.99 and row["free"] >= 0.99
