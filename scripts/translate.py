@@ -1,15 +1,26 @@
-"""Translates lines: as many out as in, in the same order; a blank line stays blank.
+"""Translates lines: as many out as in, in the same order; a blank line stays blank. At a terminal, a prompt.
 
 Examples:
+  python scripts/translate.py ckpt=latest                   a prompt; :map shows the attention
   python scripts/translate.py ckpt=RUN < in.txt > out.txt
   python scripts/translate.py ckpt=latest input=in.txt output=out.txt
-  echo "The dog sleeps ." | python scripts/translate.py ckpt=latest
+  python scripts/translate.py ckpt=RUN decode.num_best=5 format=jsonl < in.txt
+  tail -f in.txt | python scripts/translate.py ckpt=RUN     lines as they come
 
 Settings:
   ckpt=            a run folder (its best checkpoint) or a .ckpt file
   input=  output=  files; unset: standard input and output
+  format=text      the best translation of each line alone
+         tsv       line, rank, source, hypothesis, score, alignment; a row each
+         jsonl     an object a line, with each token's log-probability
+  decode.beam_size=1  decode.num_best=1  decode.length_penalty=1.0
+  decode.sample=true  decode.temperature=  decode.top_k=  decode.top_p=
+  decode.max_source_length=1000  tokens, the end included; longer lines are cut
   decode.max_length=  decode.batch_size=     unset: as the run decoded
   accelerator=auto or cpu, gpu
+
+score: summed log-probability in nats. alignment: source-target word numbers
+from 0, by the attention of the row that predicts the target word.
 """
 
 from seq2see.runs.shell import main

@@ -1,0 +1,141 @@
+r"""Lines that come in: some at a time, from a file as they stand, from a pipe as they arrive.
+
+Only `\n` or `\r\n` ends a line. A blank line is empty or white space of any kind.
+"""
+
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+from typing import BinaryIO
+
+FIRST, MOST = 64, 1_024  # lines translated together: few at first, so that something is soon to be seen
+PAUSE = 0.1  # seconds without a line, after which those that have come are translated
+LONGEST = 1.0  # seconds that lines are waited for once the first has come
+
+
+def is_blank(line: str) -> bool:
+    """Whether there is nothing to translate."""
+    return not line or line.isspace()
+
+
+def chunks_of(lines: Iterable[str]) -> Iterator[list[str]]:
+    """The lines, some at a time."""
+    rest, size = iter(lines), FIRST
+    while chunk := list(islice(rest, size)):
+        yield chunk
+        size = min(2 * size, MOST)
+
+
+def read_lines(path: str | None) -> Iterator[str]:
+    """The lines of a UTF-8 file, or of standard input; a BOM is dropped.
+
+    Raises:
+        ValueError: the file cannot be read, or is not UTF-8.
+    """
+    with _failures(path), _open(path) as stream:
+        yield from _decoded_lines(stream, path)
+
+
+def read_chunks(path: str | None) -> Iterator[list[str]]:
+    """The lines of a UTF-8 file, or of standard input, some at a time.
+
+    From a pipe or a terminal they are given as they come: as soon as none has come for a moment, and when a second has
+    passed since the first of them.
+
+    Raises:
+        ValueError: the file cannot be read, or is not UTF-8.
+    """
+    with _failures(path):
+        stream = _open(path)
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            yield from _as_they_come(stream, path)
+            return
+        with stream:
+            yield from chunks_of(_decoded_lines(stream, path))
+
+
+def count_lines(path: str | None) -> int | None:
+    """How many lines a file has; None: that cannot be known before it is read to its end."""
+    if path is None or not Path(path).expanduser().is_file():
+        return None
+    with Path(path).expanduser().open("rb") as stream:
+        return sum(1 for _ in stream)
+
+
+def _name(path: str | None) -> str:
+    return "standard input" if path is None else path
+
+
+def _open(path: str | None) -> BinaryIO:
+    if path is not None:
+        return Path(path).expanduser().open("rb")
+    if sys.stdin is None:
+        raise ValueError("input: there is no standard input: name a file")
+    return open(sys.stdin.fileno(), "rb", closefd=False)
+
+
+@contextmanager
+def _failures(path: str | None) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"input: {_name(path)} cannot be read ({error.strerror})") from error
+
+
+def _decoded_lines(stream: BinaryIO, path: str | None) -> Iterator[str]:
+    return (_decoded(line, path, number) for number, line in enumerate(stream, start=1))
+
+
+def _decoded(line: bytes, path: str | None, number: int) -> str:
+    if number == 1:
+        line = line.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{_name(path)}, line {number}: not UTF-8 ({error.reason}): convert the file to UTF-8"
+        ) from error
+
+
+def _as_they_come(stream: BinaryIO, path: str | None) -> Iterator[list[str]]:
+    """Only the thread reads and closes the stream: closing it here would wait for a line that may never come."""
+    arrived: Queue[bytes | OSError | None] = Queue(maxsize=4 * MOST)
+    Thread(target=_fill, args=(stream, arrived), daemon=True).start()
+    number, size = 0, FIRST
+    while True:
+        chunk: list[str] = []
+        item = arrived.get()
+        until = time.monotonic() + LONGEST
+        while isinstance(item, bytes):
+            number += 1
+            chunk.append(_decoded(item, path, number))
+            if len(chunk) == size:
+                break
+            try:
+                item = arrived.get(timeout=max(0.0, min(PAUSE, until - time.monotonic())))
+            except Empty:
+                break
+        if chunk:
+            yield chunk
+        if isinstance(item, OSError):
+            raise item
+        if item is None:
+            return
+        size = min(2 * size, MOST)
+
+
+def _fill(stream: BinaryIO, arrived: Queue[bytes | OSError | None]) -> None:
+    try:
+        with stream:
+            for line in stream:
+                arrived.put(line)
+        arrived.put(None)
+    except OSError as error:
+        arrived.put(error)
