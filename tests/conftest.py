@@ -40,8 +40,8 @@ def short_run() -> Callable[..., list[str]]:
 def small_run(tmp_path_factory: pytest.TempPathFactory, short_run: Callable[..., list[str]]) -> Path:
     """A finished run of the copy task, barely trained; not to be changed."""
     from seq2see.runs.config import compose_options
-    from seq2see.runs.train import train
+    from seq2see.runs.train import train_run
 
     folder = tmp_path_factory.mktemp("runs") / "small"
-    train(compose_options("train", short_run(folder, "task.max_length=6")))
+    train_run(compose_options("train", short_run(folder, "task.max_length=6")))
     return folder

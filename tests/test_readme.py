@@ -5,7 +5,9 @@ import shlex
 from pathlib import Path
 
 import pytest
+import torch
 
+import seq2see
 from seq2see.runs.config import config_folder
 from seq2see.runs.overrides import read_overrides
 
@@ -41,14 +43,18 @@ def test_the_tree_lists_every_room() -> None:
     assert rooms == listed
 
 
-def test_the_python_example_runs() -> None:
-    import torch
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
-    import seq2see
 
-    code = README.split("```python")[1].split("```")[0]
-    code = code[: code.index("model = load")]
+def test_attention_in_your_own_model_runs() -> None:
     names = {"x": torch.randn(2, 5, 64), "mask": torch.ones(2, 5, dtype=torch.bool)}
-    exec(code, names)
+    exec(next(block for block in BLOCKS if "MultiHeadAttention" in block), names)
     assert names["weights"].shape == (2, 4, 5, 5)
-    assert callable(seq2see.load)
+
+
+def test_training_and_using_a_model_from_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    block = next(block for block in BLOCKS if "seq2see.train(" in block)
+    names = {"seq2see": seq2see, "pairs": [(f"in {n}", f"out {n}") for n in range(40)]}
+    exec(block.replace("max_steps=2000", "max_steps=2"), names)
+    assert names["result"].status == "completed"

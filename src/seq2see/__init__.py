@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         scaled_dot_product_attention,
     )
     from seq2see.options import ModelOptions
-    from seq2see.runs.checkpoint import load
-    from seq2see.runs.train import train
+    from seq2see.runs.api import train
+    from seq2see.runs.checkpoint import Trained, load
     from seq2see.transformer import Transformer
 
 __version__ = "0.1.0"
@@ -32,6 +32,7 @@ __all__ = [
     "ModelOptions",
     "MultiHeadAttention",
     "ScaledDotProductAttention",
+    "Trained",
     "Transformer",
     "load",
     "mask_from_additive",
@@ -44,8 +45,9 @@ __all__ = [
 _HOMES = {
     "ModelOptions": "seq2see.options",
     "Transformer": "seq2see.transformer",
+    "Trained": "seq2see.runs.checkpoint",
     "load": "seq2see.runs.checkpoint",
-    "train": "seq2see.runs.train",
+    "train": "seq2see.runs.api",
 }  # the other names live in seq2see.attention
 
 

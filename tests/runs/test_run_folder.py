@@ -17,7 +17,7 @@ from seq2see.runs.compare import compare, read_run
 from seq2see.runs.config import compose_options, config_folder
 from seq2see.runs.evaluate import evaluate
 from seq2see.runs.overrides import read_overrides
-from seq2see.runs.train import train
+from seq2see.runs.train import train_run
 from seq2see.runs.translate import translate
 
 
@@ -137,7 +137,7 @@ def test_the_log_holds_the_untrained_model_and_the_last_step(small_run: Path) ->
 
 def test_a_run_is_repeated_from_its_config(small_run: Path, tmp_path: Path) -> None:
     overrides = [f"config={small_run / 'config.yaml'}", f"run_dir={tmp_path / 'again'}"]
-    again = train(compose_options("train", read_overrides("train", overrides, config_folder())))
+    again = train_run(compose_options("train", read_overrides("train", overrides, config_folder())))
     first = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
     assert again.test == first["test"]
     one, two = (yaml.safe_load((folder / "config.yaml").read_text()) for folder in (small_run, again.folder))
@@ -152,9 +152,9 @@ def test_logging_attention_does_not_change_the_weights(small_run: Path, tmp_path
         "model.dropout=0.1",
     ]
     options = compose_options("train", read_overrides("train", overrides, config_folder()))
-    without = load(str(train(options).folder)).model.state_dict()
+    without = load(str(train_run(options).folder)).model.state_dict()
     options.attention_log.enabled, options.run_dir = True, str(tmp_path / "seen")
-    seen = load(str(train(options).folder)).model.state_dict()
+    seen = load(str(train_run(options).folder)).model.state_dict()
     assert all(torch.equal(seen[name], weight) for name, weight in without.items())
 
 
@@ -162,17 +162,17 @@ def test_weights_can_start_from_a_checkpoint(small_run: Path, tmp_path: Path) ->
     overrides = [f"config={small_run / 'config.yaml'}", f"run_dir={tmp_path / 'on'}", f"init={small_run}"]
     options = compose_options("train", read_overrides("train", overrides, config_folder()))
     options.trainer.val_check_interval = 1
-    assert float(metrics(train(options).folder)[0]["val/loss"]) < float(metrics(small_run)[0]["val/loss"])
+    assert float(metrics(train_run(options).folder)[0]["val/loss"]) < float(metrics(small_run)[0]["val/loss"])
     options.model.d_model, options.run_dir = 64, str(tmp_path / "other")
     with pytest.raises(ValueError, match="init: .* holds a model of other dimensions"):
-        train(options)
+        train_run(options)
     assert not (tmp_path / "other").exists()
 
 
 def test_a_folder_with_something_in_it_is_refused(small_run: Path) -> None:
     options = compose_options("train", ["task=copy", f"run_dir={small_run}"])
     with pytest.raises(ValueError, match="run_dir: .* is not empty"):
-        train(options)
+        train_run(options)
 
 
 def test_a_checkpoint_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
@@ -196,5 +196,5 @@ def test_runs_are_compared_by_recipe(small_run: Path, capsys: pytest.CaptureFixt
 def test_texts_longer_than_the_models_positions_are_refused_before_training(tmp_path: Path) -> None:
     overrides = ["task=copy", "task.train_size=50", "model.position=learned", "model.max_positions=5"]
     with pytest.raises(ValueError, match=r"model.max_positions \(5\) is less than the \d+ tokens"):
-        train(compose_options("train", [*overrides, f"run_dir={tmp_path / 'run'}"]))
+        train_run(compose_options("train", [*overrides, f"run_dir={tmp_path / 'run'}"]))
     assert not (tmp_path / "run").exists()

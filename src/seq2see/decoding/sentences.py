@@ -1,6 +1,6 @@
 """Any number of encoded sentences through a decoder: sorted by length, batched, padded, and put back in order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,8 @@ from seq2see.decoding.sampling import Sampler
 from seq2see.options import DecodeOptions
 from seq2see.text import EOS, PAD
 from seq2see.transformer import Transformer
+
+MOST_SQUARED = 2**23  # sentences x (source tokens)^2 in a batch: 64 of 362 tokens, 8 of 1,000; bounds the memory
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def decode_sentences(
     limit: LengthLimit,
     options: DecodeOptions | None = None,
     exact_lengths: Sequence[int] | None = None,
+    numbers: Sequence[int] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each source, best first, in the order of the sources.
@@ -59,15 +62,14 @@ def decode_sentences(
         limit: how long a hypothesis may get.
         options: how to search; None: greedily.
         exact_lengths: for each source the target tokens to produce, EOS included, whatever the limit; None: until EOS.
+        numbers: for each source one of its own, which its random draws follow from; None: its place.
         progress: called with the number of sentences done since the last call.
     """
     options = (options or DecodeOptions()).filled()
     assert options.batch_size
     device = next(model.parameters()).device
-    order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
     hypotheses: list[list[Hypothesis]] = [[] for _ in sources]
-    for start in range(0, len(order), options.batch_size):
-        indices = order[start : start + options.batch_size]
+    for indices in _batches([len(source) + 1 for source in sources], options.batch_size):
         rows = [torch.tensor([*sources[index], EOS]) for index in indices]
         src = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(device)
         lengths = torch.tensor([len(row) for row in rows], device=device)
@@ -76,12 +78,25 @@ def decode_sentences(
             limits = [limit.of(len(row)) for row in rows]
         else:
             limits = [exact_lengths[index] for index in indices]
-        found = _decode_batch(model, src, src_mask, limits, indices, options, exact=exact_lengths is not None)
+        own_numbers = indices if numbers is None else [numbers[index] for index in indices]
+        found = _decode_batch(model, src, src_mask, limits, own_numbers, options, exact=exact_lengths is not None)
         for index, own in zip(indices, found, strict=True):
             hypotheses[index] = own
         if progress is not None:
             progress(len(indices))
     return hypotheses
+
+
+def _batches(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
+    """Which sentences are decoded together: of similar lengths, the shortest first, and few of long ones."""
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
+        if batch and (len(batch) == batch_size or (len(batch) + 1) * lengths[index] ** 2 > MOST_SQUARED):
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
 
 
 def _decode_batch(

@@ -33,7 +33,7 @@ def attention(options: AttentionOptions) -> Path:
         log, title = AttentionLog.open(Path(options.run).expanduser()), Path(options.run).name
     else:
         assert options.ckpt is not None
-        trained = load(options.ckpt)
+        trained = load(options.ckpt, average=options.average)
         trained.decode_as(options.decode)
         trained.model.to(device_of(options.accelerator))
         lines = [line for line in read_lines(options.input) if line and not line.isspace()]

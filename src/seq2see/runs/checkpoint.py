@@ -3,19 +3,24 @@
 import os
 import pickle
 import zipfile
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
-from seq2see.decoding import LengthLimit
+from seq2see.decoding import LengthLimit, score_targets
 from seq2see.options import DecodeOptions, TrainOptions
 from seq2see.runs.config import from_plain, to_plain
 from seq2see.runs.folder import newest_run
+from seq2see.tasks.pairs import Pair
 from seq2see.text import Tokenizer
 from seq2see.transformer import Transformer
+
+if TYPE_CHECKING:
+    from seq2see.runs.evaluate import Evaluation
 
 FORMAT = 1
 KEY = "seq2see"  # in the checkpoint: what Lightning does not know of
@@ -49,6 +54,28 @@ class Trained:
         folder = self.path.parent.parent if self.path is not None else None
         return folder if folder is not None and (folder / "config.yaml").is_file() else None
 
+    def translate(self, lines: Iterable[str]) -> list[str]:
+        """The best translation of each line, in their order; a blank one for a blank one."""
+        from seq2see.runs.translate import translated  # imports this module
+
+        return list(translated(self, lines))
+
+    def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
+        """For each source and target the log-probability of the whole target, nats."""
+        pairs = list(pairs)
+        scores = score_targets(
+            self.model,
+            self.source_tokenizer.encode_batch([source for source, _ in pairs]),
+            self.target_tokenizer.encode_batch([target for _, target in pairs]),
+        )
+        return [sum(of_tokens) for of_tokens in scores]
+
+    def evaluate(self, pairs: Iterable[tuple[str, str]]) -> "Evaluation":
+        """All scores of the model on these sources and targets, and what stands behind them."""
+        from seq2see.runs.evaluate import evaluate_pairs  # imports this module
+
+        return evaluate_pairs(self, [Pair(source, target) for source, target in pairs])
+
     def decode_as(self, decode: DecodeOptions) -> None:
         """Sets the decoding keys that are given, over those of the run."""
         given = {name: value for name, value in vars(decode).items() if value is not None}
@@ -57,7 +84,7 @@ class Trained:
 
     def describe(self) -> dict[str, Any]:
         """What a checkpoint says beside its weights, in plain values."""
-        shared = self.source_tokenizer is self.target_tokenizer
+        shared = bool(self.options.tokenizer.shared)
         return {
             "format": FORMAT,
             "config": to_plain(self.options),
@@ -103,13 +130,39 @@ def find_checkpoint(path: str) -> Path:
     return best
 
 
-def load(path: str) -> Trained:
+def load(path: str, *, average: int | None = None) -> Trained:
     """A trained model from a `.ckpt` file or a run folder, on the CPU; only plain values and tensors are read.
 
+    Args:
+        path: what `find_checkpoint` takes.
+        average: instead of the best checkpoint the mean of the run's so many newest kept ones (`training.keep`).
+
     Raises:
-        ValueError: there is no checkpoint, it is damaged, or not one of this project.
+        ValueError: there is no checkpoint, it is damaged, or not one of this project; or fewer than that are kept.
     """
     file = find_checkpoint(path)
+    if average is None:
+        content = _read(file)
+        weights, step = content["state_dict"], content["global_step"]
+    else:
+        weights, step, content = _mean_of(_kept(file, average))
+    about = content[KEY]
+    options = from_plain(TrainOptions, about["config"])
+    source = Tokenizer.from_state(about["source_tokenizer"])
+    target = (
+        source.without_tags() if about["target_tokenizer"] is None else Tokenizer.from_state(about["target_tokenizer"])
+    )
+    model = Transformer(
+        options.model, source.vocab_size, target.vocab_size, shared_vocabulary=about["target_tokenizer"] is None
+    )
+    prefix = "model."
+    model.load_state_dict({name.removeprefix(prefix): value for name, value in weights.items()})
+    limit = LengthLimit(about["length_ratio"], cap=options.decode.max_length)
+    return Trained(options, source, target, limit, model.eval(), step, file)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """What is in a checkpoint of this project and this format."""
     try:
         content = torch.load(file, map_location="cpu", weights_only=True)
         about = content[KEY]
@@ -120,16 +173,29 @@ def load(path: str) -> Trained:
         raise ValueError(
             f"ckpt: {file} has format {about['format']}, this version reads format {FORMAT}: train it again"
         )
-    options = from_plain(TrainOptions, about["config"])
-    source = Tokenizer.from_state(about["source_tokenizer"])
-    target = source if about["target_tokenizer"] is None else Tokenizer.from_state(about["target_tokenizer"])
-    model = Transformer(
-        options.model, source.vocab_size, target.vocab_size, shared_vocabulary=about["target_tokenizer"] is None
-    )
-    prefix = "model."
-    model.load_state_dict({name.removeprefix(prefix): value for name, value in content["state_dict"].items()})
-    limit = LengthLimit(about["length_ratio"], cap=options.decode.max_length)
-    return Trained(options, source, target, limit, model.eval(), content["global_step"], file)
+    return content
+
+
+def _kept(best: Path, count: int) -> list[Path]:
+    """The newest checkpoints that a run has kept."""
+    kept = sorted(best.parent.glob("step-*.ckpt"))
+    if not 0 < count <= len(kept):
+        raise ValueError(
+            f"average={count}: {best.parent} keeps {len(kept)} checkpoints beside best and last: ask for 1 to "
+            f"{len(kept)}" + ("" if kept else ", after training with training.keep=5")
+        )
+    return kept[-count:]
+
+
+def _mean_of(files: list[Path]) -> tuple[dict[str, torch.Tensor], int, dict[str, Any]]:
+    """The mean weights of several checkpoints of one run (Vaswani et al. 2017, section 6.1), and the newest of them."""
+    content = _read(files[-1])
+    total = {name: value.double() for name, value in content["state_dict"].items()}
+    for file in files[:-1]:
+        for name, value in _read(file)["state_dict"].items():
+            total[name] += value.double()
+    mean = {name: (total[name] / len(files)).to(value.dtype) for name, value in content["state_dict"].items()}
+    return mean, content["global_step"], content
 
 
 def device_of(accelerator: str) -> str:

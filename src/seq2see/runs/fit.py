@@ -20,6 +20,7 @@ from seq2see.runs.terminal import Terminal, TrainingDisplay
 from seq2see.training import TrainingModule
 from seq2see.training.callbacks import Checkpoints, LogAttention, LogMetrics, Pace, ReportValidation, SamplesFile
 from seq2see.training.loggers import MetricsFile
+from seq2see.training.moving_average import MovingAverage
 
 NUM_SAMPLES = 200  # validation pairs that each validation translates freely
 
@@ -60,7 +61,12 @@ def fit(prepared: Prepared, folder: RunFolder, terminal: Terminal, log: Attentio
     )
     display = TrainingDisplay(terminal, budget, module.samples)
     assert options.training.select is not None
-    checkpoints = Checkpoints(folder.checkpoints, select=options.training.select, patience=options.training.patience)
+    checkpoints = Checkpoints(
+        folder.checkpoints,
+        select=options.training.select,
+        patience=options.training.patience,
+        keep=options.training.keep,
+    )
     pace = Pace(budget, validate_every=_validate_every(options, prepared.train))
     callbacks: list[Callback] = [
         pace,
@@ -72,6 +78,8 @@ def fit(prepared: Prepared, folder: RunFolder, terminal: Terminal, log: Attentio
     if log is not None:
         batch = prepared.valid.batch(range(len(log.examples)))
         callbacks.append(LogAttention(log, batch, every_n_steps=options.attention_log.every_n_steps))
+    if options.optim.ema is not None:
+        callbacks.append(MovingAverage(options.optim.ema))
     trainer = _trainer(options, callbacks, _loggers(options, folder))
     valid_loader = make_loader(prepared.valid, batch_size=128, shuffle=False, seed=0) if len(prepared.valid) else None
     with display:

@@ -62,14 +62,14 @@ class Result:
 def command(options: TrainOptions) -> None:
     """What `scripts/train.py` does: one run, or a study of several."""
     if options.study is None:
-        train(options)
+        train_run(options)
     else:
         from seq2see.runs.studies import run_study
 
         run_study(options)
 
 
-def train(options: TrainOptions) -> Result:
+def train_run(options: TrainOptions) -> Result:
     """Trains, tests and writes the run folder.
 
     Args:

@@ -155,12 +155,14 @@ class Checkpoints(Callback):
         folder: where they go.
         select: the score that chooses, without `val/`.
         patience: validations without progress before stopping; None: never.
+        keep: newest checkpoints kept beside those two, as `step-00000400.ckpt`; None: none.
     """
 
-    def __init__(self, folder: Path, *, select: str, patience: int | None) -> None:
+    def __init__(self, folder: Path, *, select: str, patience: int | None, keep: int | None = None) -> None:
         self.folder = folder
         self.select = select
         self.patience = patience
+        self.keep = keep
         self.best: tuple[int, float] | None = None  # step and score
         self._waited = 0
 
@@ -174,6 +176,10 @@ class Checkpoints(Callback):
         else:
             self._waited += 1
         trainer.save_checkpoint(self.folder / "last.ckpt")
+        if self.keep is not None:
+            trainer.save_checkpoint(self.folder / f"step-{trainer.global_step:08}.ckpt", weights_only=True)
+            for old in sorted(self.folder.glob("step-*.ckpt"))[: -self.keep]:
+                old.unlink()
         if self.patience is not None and self._waited >= self.patience:
             trainer.should_stop = True
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from seq2see.options import TrainOptions
 from seq2see.runs.folder import RunFolder, write_text
 from seq2see.runs.studies.job import Job, Report
-from seq2see.runs.train import train
+from seq2see.runs.train import train_run
 
 __all__ = ["Job", "Report", "run_study"]
 
@@ -40,7 +40,7 @@ def run_study(options: TrainOptions) -> Report:
         except FileExistsError:
             continue
         print(f"\n[{number} of {len(jobs)}] {job.name}", file=sys.stderr)
-        train(replace(job.options, run_dir=str(place)))
+        train_run(replace(job.options, run_dir=str(place)))
     done = {job: folder / job.name for job in jobs if _is_complete(folder / job.name)}
     report: Report = study.report(done)
     missing = [job.name for job in jobs if job not in done]

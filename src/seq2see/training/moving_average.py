@@ -1,0 +1,75 @@
+"""A moving average of the weights, which is what is validated, scored and kept."""
+
+from typing import Any
+
+import lightning as L
+import torch
+from lightning.pytorch.callbacks import Callback
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from seq2see.data import Batch
+from seq2see.training.module import TrainingModule
+
+KEY = "training_weights"  # in a checkpoint: what training goes on from; its `state_dict` is the average
+
+
+class MovingAverage(Callback):
+    """Averages the weights exponentially, and puts the average in their place while a validation lasts.
+
+    It must be the last of the callbacks: what others do at the end of a validation, they do with the average.
+    (Lightning's own `EMAWeightAveraging` takes the weights back before the module translates its samples.)
+
+    Args:
+        decay: share of the average that each optimiser step leaves.
+
+    Source:
+        Polyak and Juditsky 1992; Izmailov et al. 2018 on its use with networks.
+    """
+
+    def __init__(self, decay: float) -> None:
+        self.decay = decay
+        self._average: AveragedModel | None = None
+        self._in_place = False  # whether the module holds the average now
+        self._step = 0
+
+    def on_fit_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Begins with the weights as they are."""
+        assert isinstance(pl_module, TrainingModule)
+        self._average = AveragedModel(pl_module.model, multi_avg_fn=get_ema_multi_avg_fn(self.decay))
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: object, batch: Batch, batch_idx: int
+    ) -> None:
+        """Takes the new weights in after each optimiser step."""
+        assert isinstance(pl_module, TrainingModule) and self._average is not None
+        if trainer.global_step > self._step:
+            self._step = trainer.global_step
+            self._average.update_parameters(pl_module.model)
+
+    def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """The average takes the place of the weights."""
+        self._swap(pl_module)
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """The weights come back."""
+        self._swap(pl_module)
+
+    def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Keeps both: the average as the model, the weights to go on from."""
+        assert isinstance(pl_module, TrainingModule) and self._average is not None
+        other = {f"model.{name}": value for name, value in self._average.module.state_dict().items()}
+        own = {name: value for name, value in checkpoint["state_dict"].items() if name in other}
+        average, weights = (own, other) if self._in_place else (other, own)
+        checkpoint["state_dict"] = {**checkpoint["state_dict"], **average}
+        checkpoint[KEY] = weights
+
+    @torch.no_grad()
+    def _swap(self, pl_module: L.LightningModule) -> None:
+        assert isinstance(pl_module, TrainingModule)
+        if self._average is None:
+            return
+        for here, there in zip(pl_module.model.parameters(), self._average.module.parameters(), strict=True):
+            kept = here.clone()
+            here.copy_(there)
+            there.copy_(kept)
+        self._in_place = not self._in_place
