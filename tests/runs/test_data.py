@@ -41,7 +41,10 @@ def test_any_pairs_that_were_split_off_come_back_from_the_run(tmp_path_factory, 
     assert len(list((run / "data").iterdir())) == 1
 
 
-@pytest.mark.parametrize("pair", [("a", "b"), ("source", "target"), ("\ufeffa", "b"), ("a\tb", "c"), ("a", "b\r")])
+@pytest.mark.parametrize(
+    "pair",
+    [("a", "b"), ("source", "target"), ("\ufeffa", "b"), ("a\tb", "c"), ("a", "b\tc"), ("a", "b\r"), ("a\nb", "c")],
+)
 def test_a_file_of_lines_is_kept_where_lines_can_hold_the_pairs(tmp_path, pair):
     options = options_for(FilesOptions(train="gone.tsv"))
 

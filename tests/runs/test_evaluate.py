@@ -63,6 +63,16 @@ def test_what_is_scored_is_what_is_written_also_with_tabs_and_line_ends_in_a_tex
     assert {name: evaluation.scores[name] for name in ("bleu", "chrf")} == sacrebleus(file)
 
 
+def test_a_tab_that_the_model_writes_breaks_no_line(
+    small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = load(str(small_run))
+    monkeypatch.setattr(trained.target_tokenizer, "decode", lambda ids: "a\tb\n")
+    evaluation = evaluate_pairs(trained, [Pair("a b", "a\tb\n")])
+    assert rows_of(evaluation.write(tmp_path, "new")[1])[0][1:3] == ["a b ", "a b "]
+    assert evaluation.scores["exact_match"] == 1.0
+
+
 def test_a_source_with_several_targets_is_translated_once_and_scored_against_all(
     small_run: Path, tmp_path: Path
 ) -> None:
@@ -109,11 +119,12 @@ def test_an_evaluation_explains_itself_in_plain_values(small_run: Path, tmp_path
     assert report["bleu_tokenizer"]["name"] == "13a"
 
 
-def test_told_and_free_exact_match_are_the_same_for_greedy_outputs(small_run: Path) -> None:
+def test_the_wrong_outputs_are_named_and_told_and_free_exact_match_agree_for_greedy_ones(small_run: Path) -> None:
     trained = load(str(small_run))
     first = trained.target_tokenizer.decode([4, 5])
     texts = evaluate_pairs(trained, [Pair("a b c", first), Pair("d e", first)]).texts
     evaluation = evaluate_pairs(trained, [Pair("a b c", texts[0]), Pair("d e", first)])
+    assert [kind["lines"] for kind in evaluation.details["errors"]["kinds"].values() if kind["outputs"]] == [[3]]
     row = evaluation.details["forced_and_free"]["exact_match"]
     assert row["forced"] == row["free"] == 0.5 and row["gap"] == 0
     tokens = evaluation.details["forced_and_free"]["token_accuracy"]

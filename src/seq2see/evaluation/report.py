@@ -88,7 +88,7 @@ def _coverage_lines(confidence: dict[str, Any]) -> list[str]:
     if threshold is None:
         return lines
     share = f"{100 * confidence['coverage_at_95']:.1f}".removesuffix(".0")
-    return [*lines, f"  95 % are right of the most confident {share} % (log-probability a token from {threshold:.3f})"]
+    return [*lines, f"  95 % right: the most confident {share} % (mean log-probability from {threshold:.3f})"]
 
 
 def comparison_lines(comparison: dict[str, Any]) -> list[str]:
