@@ -52,7 +52,7 @@ def ordinal(word):
     if number := place(ONES, word):
         return number
     if teen := re.fullmatch(r"(\w+)(teenth|zehnte)", word):
-        return 10 + place(TEENS, teen[1])
+        return 10 + (place(TEENS, teen[1]) or 0)
     if tens := re.fullmatch(r"(twent|thirt)(?:ieth|y-(\w+))", word):
         return {"twent": 20, "thirt": 30}[tens[1]] + (place(ONES, tens[2] or "") or 0)
     if tens := re.fullmatch(r"(?:(\w+)und)?(zwanzig|dreißig)ste", word):

@@ -162,7 +162,7 @@ def test_a_pair_has_both_forms_of_a_number_and_all_their_links_once(source, targ
 
 @given(ANY_NUMBER, st.sampled_from(PAIRS_OF_FORMS))
 def test_every_word_of_either_side_has_a_link(number, forms):
-    links = links_of(*forms, number)
+    links = links_of(forms[0], forms[1], number)
 
     for side, form in enumerate(forms):
         assert {link[side] for link in links} == set(range(len(FORMS[form](number))))
@@ -171,7 +171,7 @@ def test_every_word_of_either_side_has_a_link(number, forms):
 @given(ANY_NUMBER, st.sampled_from(PAIRS_OF_FORMS))
 def test_a_digit_or_word_that_names_a_digit_is_linked_to_one_that_names_the_same(number, forms):
     source, target = (written(form, number).split(" ") for form in forms)
-    links = links_of(*forms, number)
+    links = links_of(forms[0], forms[1], number)
 
     for j, word in enumerate(target):
         for digit in NAMED.get(word, set(word) & set("123456789")) - {"0"}:

@@ -38,7 +38,7 @@ def read_pairs(test: object, options: TrainOptions, *, columns: bool = False) ->
         columns: whether the file has the run's columns, rather than source and target alone.
     """
     task = options.task
-    if columns and isinstance(task, FilesOptions):
+    if columns and isinstance(task, FilesOptions | HubOptions):
         other = FilesOptions(
             train=test, test=test, source=task.source, target=task.target, features=task.features,
             features_separator=task.features_separator,

@@ -58,6 +58,9 @@ def announce(prepared: Prepared, terminal: Terminal, folder: RunFolder) -> None:
         terminal.say(textwrap.fill(note, WIDTH, initial_indent="  ", subsequent_indent="    "))
     for name, text in lines:
         terminal.say(f"  {name:<11} {text}")
+    if any(prepared.valid.num_unknown):
+        of_source, of_target = prepared.valid.num_unknown
+        terminal.say(f"  {of_source:,} source and {of_target:,} target symbols to validate are not in the vocabularies")
     if budget.max_steps is None:
         terminal.say("  the learning rate follows the clock: such a run is not exactly repeatable")
     terminal.say()

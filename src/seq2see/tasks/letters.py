@@ -7,10 +7,12 @@ beginning of a larger one. The split `ood` has sequences of twice to four times 
 
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
+from itertools import islice
 from random import Random
 from string import ascii_lowercase
 
 from seq2see.options import LettersOptions
+from seq2see.tasks.decks import Deck, draw_evenly
 from seq2see.tasks.pairs import Pair
 
 # How much of a length may be used up once a split is drawn, as long as there is another choice: where sequences are few
@@ -38,7 +40,7 @@ class Letters:
         lengths = range(options.min_length, options.max_length + 1)
         _check_sizes(options, sum(options.vocab_size**length for length in lengths))
         random = Random(f"letters {options.seed}")
-        decks = {length: _Deck(options.vocab_size**length, random) for length in lengths}
+        decks = {length: Deck(options.vocab_size**length, random) for length in lengths}
         order = _ORDERS[options.kind]
         drawn = {split: _draw(decks, size, _SHARES[split], random) for split, size in sizes.items()}
         drawn["ood"] = self._draw_longer(options)
@@ -54,7 +56,7 @@ class Letters:
     def _draw_longer(self, options: LettersOptions) -> list[tuple[int, int]]:
         shortest, longest = 2 * options.max_length, 4 * options.max_length
         random = Random(f"longer letters {options.seed}")
-        decks = {length: _Deck(options.vocab_size**length, random) for length in range(shortest, longest + 1)}
+        decks = {length: Deck(options.vocab_size**length, random) for length in range(shortest, longest + 1)}
         size = min(options.ood_size, sum(deck.size for deck in decks.values()))
         if size:
             self.ood = f"{shortest} to {longest} letters"
@@ -74,39 +76,10 @@ def _check_sizes(options: LettersOptions, exist: int) -> None:
         left -= asked
 
 
-class _Deck:
-    """The numbers below `size` in random order, each once, shuffled only as far as they are drawn (Fisher-Yates)."""
-
-    def __init__(self, size: int, random: Random) -> None:
-        self.size = size
-        self.num_drawn = 0
-        self._random = random
-        self._moved: dict[int, int] = {}
-
-    def draw(self) -> int:
-        place = self._random.randrange(self.num_drawn, self.size)
-        number = self._moved.get(place, place)
-        first = self._moved.pop(self.num_drawn, self.num_drawn)
-        if place != self.num_drawn:
-            self._moved[place] = first
-        self.num_drawn += 1
-        return number
-
-
-def _draw(decks: dict[int, _Deck], size: int, share: float, random: Random) -> list[tuple[int, int]]:
-    """`size` sequences as (length, number): a length at random, then one of its sequences that was not drawn yet."""
-    drawn = []
+def _draw(decks: dict[int, Deck], size: int, share: float, random: Random) -> list[tuple[int, int]]:
+    """`size` sequences as (length, number), each once."""
     limits = {length: int(share * deck.size) for length, deck in decks.items()}
-    open_lengths = [length for length, deck in decks.items() if deck.num_drawn < limits[length]]
-    while len(drawn) < size:
-        if not open_lengths:  # every share is used up: from now on whatever is left
-            limits = {length: deck.size for length, deck in decks.items()}
-            open_lengths = [length for length, deck in decks.items() if deck.num_drawn < deck.size]
-        length = open_lengths[random.randrange(len(open_lengths))]
-        drawn.append((length, decks[length].draw()))
-        if decks[length].num_drawn >= limits[length]:
-            open_lengths.remove(length)
-    return drawn
+    return list(islice(draw_evenly(decks, limits, random), size))
 
 
 def _letters(number: int, length: int, vocab_size: int) -> str:

@@ -100,10 +100,11 @@ def _checkpoints(options: EvaluateOptions) -> list[str]:
 
 def _loaded(path: str, options: EvaluateOptions) -> tuple[Trained, Sequence[Pair]]:
     """A checkpoint, and the pairs that it is to translate."""
-    trained = load(path)
+    trained = load(path, average=options.average)
     trained.decode_as(options.decode)
     if options.task.test is not None:
-        pairs = read_pairs(options.task.test, trained.options)
+        has_tags = getattr(trained.options.task, "features", None) is not None
+        pairs = read_pairs(options.task.test, trained.options, columns=has_tags)
         found = f"task.test: {options.task.test} has no pairs: name another file"
     else:
         pairs = pairs_of(trained.options, options.split, run=trained.run)

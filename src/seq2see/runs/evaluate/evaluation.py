@@ -132,6 +132,7 @@ def evaluate_pairs(
         "decode": to_plain(decode),
         "signatures": scorer.signatures,
         "bleu_tokenizer": scorer.bleu_tokenizer._asdict(),
+        "unknown": dict(zip(("source", "target"), encoded.num_unknown, strict=True)),
         "hit_length_limit": sum(not hypothesis.ended for hypothesis in hypotheses),
         "intervals": {name: list(low_high) for name, low_high in intervals(counts).items()},
         "forced_and_free": _forced_and_free(trained, pairs, forced, hypotheses, groups, closest, scores),
@@ -255,6 +256,11 @@ def _notes(details: dict[str, Any], counts: SentenceCounts) -> list[str]:
         notes.append(
             f"{short:.0%} of the references have fewer than four of the tokens that BLEU counts in fours: look at chrf "
             "and exact_match"
+        )
+    if any(details["unknown"].values()):
+        notes.append(
+            f"{details['unknown']['source']:,} symbols of the sources and {details['unknown']['target']:,} of the "
+            "references are not in the vocabularies"
         )
     if details["hit_length_limit"]:
         notes.append(f"{details['hit_length_limit']:,} outputs hit the length limit (decode.max_length)")
