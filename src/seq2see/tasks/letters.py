@@ -17,7 +17,7 @@ from seq2see.tasks.pairs import Pair
 
 # How much of a length may be used up once a split is drawn, as long as there is another choice: where sequences are few
 # (26 of one letter), some are left for training.
-_SHARES = {"test": 0.25, "valid": 0.5, "train": 1.0}
+_SHARES = {"test": 25, "valid": 50, "train": 100}  # percent
 
 
 class Letters:
@@ -60,7 +60,7 @@ class Letters:
         size = min(options.ood_size, sum(deck.size for deck in decks.values()))
         if size:
             self.ood = f"{shortest} to {longest} letters"
-        return _draw(decks, size, 1.0, random)
+        return _draw(decks, size, 100, random)
 
 
 def _check_sizes(options: LettersOptions, exist: int) -> None:
@@ -76,9 +76,9 @@ def _check_sizes(options: LettersOptions, exist: int) -> None:
         left -= asked
 
 
-def _draw(decks: dict[int, Deck], size: int, share: float, random: Random) -> list[tuple[int, int]]:
+def _draw(decks: dict[int, Deck], size: int, share: int, random: Random) -> list[tuple[int, int]]:
     """`size` sequences as (length, number), each once."""
-    limits = {length: int(share * deck.size) for length, deck in decks.items()}
+    limits = {length: deck.size * share // 100 for length, deck in decks.items()}
     return list(islice(draw_evenly(decks, limits, random), size))
 
 
