@@ -9,7 +9,7 @@ import lightning as L
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import Logger
 
-from seq2see.data import EncodedPairs, make_loader
+from seq2see.data import AnyPairs, make_loader
 from seq2see.maps import AttentionLog
 from seq2see.options import LoggerKind, TrainOptions
 from seq2see.runs.checkpoint import AtomicCheckpointIO
@@ -107,7 +107,7 @@ def _quieten() -> None:
         warnings.filterwarnings("ignore", message=message)
 
 
-def _validate_every(options: TrainOptions, pairs: EncodedPairs) -> int | None:
+def _validate_every(options: TrainOptions, pairs: AnyPairs) -> int | None:
     interval = options.trainer.val_check_interval
     if interval is None or isinstance(interval, int):
         return interval

@@ -6,6 +6,7 @@ exactly 24 tokens for each, so that all do the same work.
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,7 @@ def figures(options: BenchmarkOptions) -> Iterator[Figure]:
         ValueError: a peer is not installed.
     """
     try:
-        import ctranslate2
-        import transformers
+        ctranslate2, transformers = import_module("ctranslate2"), import_module("transformers")
     except ImportError as error:
         raise ValueError(f"suite=decode needs its peers ({error.name}): pip install -e '.[bench]'") from error
     generator = torch.Generator().manual_seed(0)

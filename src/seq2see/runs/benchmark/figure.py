@@ -69,18 +69,11 @@ class Rounds:
 
     def figures(self, ours: str, notes: Mapping[str, str] | None = None) -> list[Figure]:
         """Ours first, then every peer with the ratio of ours to it."""
-        notes = notes or {}
-        return [
-            Figure(
-                self.suite,
-                name,
-                median(rates),
-                self.unit,
-                *(() if name == ours else self._ratio(ours, rates)),
-                note=notes.get(name, ""),
-            )
-            for name, rates in sorted(self.rates.items(), key=lambda item: item[0] != ours)
-        ]
+        notes, found = notes or {}, []
+        for name, rates in sorted(self.rates.items(), key=lambda item: item[0] != ours):
+            ratio, spread = (None, None) if name == ours else self._ratio(ours, rates)
+            found.append(Figure(self.suite, name, median(rates), self.unit, ratio, spread, notes.get(name, "")))
+        return found
 
     def _ratio(self, ours: str, rates: Sequence[float]) -> tuple[float, tuple[float, float]]:
         ratios = [own / other for own, other in zip(self.rates[ours], rates, strict=True)]
