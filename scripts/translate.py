@@ -9,6 +9,7 @@ Examples:
 
 Settings:
   ckpt=            a run folder (its best checkpoint) or a .ckpt file
+  average=5        the mean of the run's newest kept checkpoints
   input=  output=  files; unset: standard input and output
   format=text      the best translation of each line alone
          tsv       line, rank, source, hypothesis, score, alignment; a row each

@@ -1,6 +1,7 @@
 """What all tests share: a quiet machine, no network, and a small trained run."""
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from hypothesis import settings
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ["HF_HUB_OFFLINE"] = "1"
+_CACHE = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+os.environ["SEQ2SEE_CACHE"] = _CACHE.name
 settings.register_profile("seq2see", deadline=None, derandomize=True)
 settings.load_profile("seq2see")
 

@@ -29,7 +29,7 @@ def options_for(task):
     return TrainOptions(task=task, tokenizer=AS_IT_IS)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.lists(st.builds(Pair, text, text, st.none()), min_size=1, max_size=5))
 def test_any_pairs_that_were_split_off_come_back_from_the_run(tmp_path_factory, pairs):
     run = tmp_path_factory.mktemp("run")

@@ -33,12 +33,24 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="pipes in the file system,
 
 
 def untrained(
-    kind: TokenizerKind = TokenizerKind.word, decode: DecodeOptions | None = None, **model: object
+    kind: TokenizerKind = TokenizerKind.word,
+    decode: DecodeOptions | None = None,
+    *,
+    position: Position = Position.rope,
+    max_positions: int = 1_024,
 ) -> Trained:
     """A model with random weights, which writes nonsense, always the same."""
     torch.manual_seed(3)
     tokenizer = Tokenizer.fit(kind, TEXTS)
-    shape = ModelOptions(d_model=16, num_heads=2, num_encoder_layers=1, num_decoder_layers=2, d_ff=16, **model)
+    shape = ModelOptions(
+        d_model=16,
+        num_heads=2,
+        num_encoder_layers=1,
+        num_decoder_layers=2,
+        d_ff=16,
+        position=position,
+        max_positions=max_positions,
+    )
     options = TrainOptions(model=shape, decode=decode or DecodeOptions())
     transformer = Transformer(shape, tokenizer.vocab_size, tokenizer.vocab_size)
     with torch.no_grad():
@@ -91,12 +103,12 @@ def test_each_line_gets_its_own_translation_whatever_stands_around_it(lines: lis
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("decode", [{}, {"beam_size": 4}])
-def test_a_thousand_lines_with_a_very_long_one(small_run: Path, tmp_path: Path, decode: dict[str, int]) -> None:
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_a_thousand_lines_with_a_very_long_one(small_run: Path, tmp_path: Path, beam_size: int) -> None:
     lines = [["", " \t\u3000", "a b c", "x\u2028y\x85 z\rw", f"a b {number}"][number % 5] for number in range(1_000)]
     lines[500] = "a " * 50_000
     text = "".join(line + ("\n" if number % 2 else "\r\n") for number, line in enumerate(lines))
-    out = run(tmp_path, text.encode(), small_run, **decode).split("\n")
+    out = run(tmp_path, text.encode(), small_run, beam_size=beam_size).split("\n")
     assert len(out) == 1_001
     assert len({out[number] for number in range(1_000) if lines[number] == "a b c"}) == 1
     assert all(not text for text, line in zip(out, lines, strict=False) if line.isspace() or not line)
@@ -359,6 +371,7 @@ def test_the_prompt_draws_what_the_last_translation_looked_at(kind: TokenizerKin
 
 
 @POSIX
+@pytest.mark.slow
 def test_at_a_terminal_there_is_a_prompt_in_utf8(small_run: Path) -> None:
     import pty
 
@@ -390,4 +403,5 @@ def test_at_a_terminal_there_is_a_prompt_in_utf8(small_run: Path) -> None:
         assert process.wait(60) == 0
     finally:
         process.kill()
+        process.wait()
         os.close(terminal)

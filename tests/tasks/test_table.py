@@ -14,7 +14,7 @@ some_pairs = st.lists(st.builds(Pair, text, text, links), max_size=9)
 PAIRS = [Pair(f"s{number}", f"t{number}", ((number, 0),)) for number in range(20_000)]
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(some_pairs, st.data())
 def test_any_pairs_come_back_from_memory_and_from_a_file(tmp_path_factory, pairs, data):
     path = tmp_path_factory.mktemp("table") / "pairs.arrow"

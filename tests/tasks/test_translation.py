@@ -397,7 +397,7 @@ def test_an_empty_split_is_empty() -> None:
 
 
 def test_the_ood_split_holds_texts_of_several_sentences_with_their_links() -> None:
-    task = make_task(TranslationOptions(train_size=20, valid_size=5, test_size=5, ood_size=80))
+    task = Translation(TranslationOptions(train_size=20, valid_size=5, test_size=5, ood_size=80))
     pairs = task.pairs("ood")
     assert len(pairs) == 80 and task.ood == "several sentences, 28 to 56 words"
     for pair in pairs:
@@ -411,7 +411,7 @@ def test_the_ood_split_holds_texts_of_several_sentences_with_their_links() -> No
 
 def test_the_ood_split_leaves_the_others_alone() -> None:
     some, none = (
-        make_task(TranslationOptions(train_size=20, valid_size=5, test_size=5, ood_size=size)) for size in (7, 0)
+        Translation(TranslationOptions(train_size=20, valid_size=5, test_size=5, ood_size=size)) for size in (7, 0)
     )
     assert [some.pairs(split) for split in ("train", "valid", "test")] == [
         none.pairs(split) for split in ("train", "valid", "test")

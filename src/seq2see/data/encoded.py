@@ -1,6 +1,6 @@
 """Pairs as ids in flat arrays, and how some of them become one padded batch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
 from typing import NamedTuple, Self
 
@@ -88,6 +88,48 @@ class Texts(NamedTuple):
         return tokens, real
 
 
+class Part(NamedTuple):
+    """Some encoded pairs.
+
+    Attributes:
+        source: the tokens of their sources.
+        target: the tokens of their targets.
+        ids: their places in the list that was encoded, int64 (pairs,).
+        num_dropped: pairs among them that were left out.
+    """
+
+    source: Texts
+    target: Texts
+    ids: np.ndarray
+    num_dropped: int
+
+
+def encoded_parts(
+    pairs: Iterable[Pair], source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, *, max_length: int | None
+) -> Iterator[Part]:
+    """Tokenises pairs part by part, as `EncodedPairs.from_pairs` says.
+
+    Raises:
+        ValueError: all pairs are longer than `max_length`.
+    """
+    rest, num_seen, num_kept = iter(pairs), 0, 0
+    while some := list(islice(rest, _PAIRS_AT_ONCE)):
+        source = Texts.of(source_tokenizer.encode_batch(pair.source for pair in some))
+        target = Texts.of(target_tokenizer.encode_batch(pair.target for pair in some))
+        ids = np.arange(num_seen, num_seen + len(some))
+        if max_length is not None:
+            fits = np.maximum(source.lengths, target.lengths) <= max_length
+            source, target, ids = source.only(fits), target.only(fits), ids[fits]
+        num_seen += len(some)
+        num_kept += len(ids)
+        yield Part(source, target, ids, len(some) - len(ids))
+    if num_seen and not num_kept:
+        raise ValueError(
+            f"data.max_length ({max_length}) leaves none of the {num_seen} pairs: each has a side with more tokens,"
+            " the end included; set a larger data.max_length"
+        )
+
+
 class EncodedPairs(Dataset[Batch]):
     """Tokenised pairs in four flat arrays: small in memory, quick to pickle for a worker process.
 
@@ -127,28 +169,10 @@ class EncodedPairs(Dataset[Batch]):
         Raises:
             ValueError: there are pairs and all of them are longer than `max_length`.
         """
-        sources, targets, ids = [], [], []
-        num_seen = num_dropped = 0
-        rest = iter(pairs)
-        while some := list(islice(rest, _PAIRS_AT_ONCE)):
-            source = Texts.of(source_tokenizer.encode_batch(pair.source for pair in some))
-            target = Texts.of(target_tokenizer.encode_batch(pair.target for pair in some))
-            places = np.arange(num_seen, num_seen + len(some))
-            num_seen += len(some)
-            if max_length is not None:
-                fits = np.maximum(source.lengths, target.lengths) <= max_length
-                source, target, places = source.only(fits), target.only(fits), places[fits]
-            num_dropped += len(some) - len(places)
-            sources.append(source)
-            targets.append(target)
-            ids.append(places)
-        if num_seen and num_dropped == num_seen:
-            raise ValueError(
-                f"data.max_length ({max_length}) leaves none of the {num_seen} pairs: each has a side with more tokens,"
-                " the end included; set a larger data.max_length"
-            )
+        parts = list(encoded_parts(pairs, source_tokenizer, target_tokenizer, max_length=max_length))
+        sources, targets, ids, num_dropped = zip(*parts, strict=True) if parts else ((), (), (), ())
         all_ids = np.concatenate([np.zeros(0, dtype=np.int64), *ids])
-        return cls(Texts.joined(sources), Texts.joined(targets), ids=all_ids, num_dropped=num_dropped)
+        return cls(Texts.joined(sources), Texts.joined(targets), ids=all_ids, num_dropped=sum(num_dropped))
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -1,63 +1,17 @@
 """Encoded pairs in a file, mapped into memory: any number of them, in about no memory and at once."""
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import ipc
 
-from seq2see.data.encoded import EncodedPairs, Texts
-from seq2see.tasks import Pair
-from seq2see.text import Tokenizer
+from seq2see.data.encoded import EncodedPairs, Part, Texts
 
 _SCHEMA = pa.schema([("source", pa.large_list(pa.int32())), ("target", pa.large_list(pa.int32())), ("id", pa.int64())])
 _NUM_DROPPED = b"num_dropped"
-_PAIRS_AT_ONCE = 8_192
-
-
-class Part(NamedTuple):
-    """Some encoded pairs.
-
-    Attributes:
-        source: the tokens of their sources.
-        target: the tokens of their targets.
-        ids: their places in the list that was encoded, int64 (pairs,).
-        num_dropped: pairs among them that were left out.
-    """
-
-    source: Texts
-    target: Texts
-    ids: np.ndarray
-    num_dropped: int
-
-
-def encoded_parts(
-    pairs: Iterable[Pair], source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, *, max_length: int | None
-) -> Iterator[Part]:
-    """What `EncodedPairs.from_pairs` gives, part by part.
-
-    Raises:
-        ValueError: all pairs are longer than `max_length`.
-    """
-    rest, num_seen, num_kept = iter(pairs), 0, 0
-    while some := list(islice(rest, _PAIRS_AT_ONCE)):
-        source = Texts.of(source_tokenizer.encode_batch(pair.source for pair in some))
-        target = Texts.of(target_tokenizer.encode_batch(pair.target for pair in some))
-        ids = np.arange(num_seen, num_seen + len(some))
-        if max_length is not None:
-            fits = np.maximum(source.lengths, target.lengths) <= max_length
-            source, target, ids = source.only(fits), target.only(fits), ids[fits]
-        num_seen += len(some)
-        num_kept += len(ids)
-        yield Part(source, target, ids, len(some) - len(ids))
-    if num_seen and not num_kept:
-        raise ValueError(
-            f"data.max_length ({max_length}) leaves none of the {num_seen} pairs: each has a side with more tokens,"
-            " the end included; set a larger data.max_length"
-        )
 
 
 class MappedPairs(EncodedPairs):

@@ -16,6 +16,7 @@ from seq2see.options import (
     ModelOptions,
     NumbersOptions,
     OptimOptions,
+    ScanOptions,
     TokenizerKind,
     TokenizerOptions,
     TrainingOptions,
@@ -83,13 +84,15 @@ def _for_generated(options: TrainOptions) -> TrainOptions:
     tokenizer = _fill(options.tokenizer, {**kinds, "shared": isinstance(options.task, LettersOptions)})
     has_batch = options.data.batch_size or options.data.batch_tokens
     budget_set = options.trainer.max_steps or options.trainer.max_epochs or options.trainer.max_time
+    long = isinstance(options.task, ScanOptions)  # up to 48 actions: 8e-3 does not settle
+    lr, max_steps = (2e-3, 1_500) if long else (8e-3, 600)
     return replace(
         options,
         tokenizer=tokenizer,
         data=options.data if has_batch else replace(options.data, batch_size=128),
         model=_fill(options.model, {**TINY, "dropout": 0.0}).filled(),
-        optim=_fill(options.optim, {"lr": 8e-3, "warmup_steps": 100, "label_smoothing": 0.0}),
-        trainer=options.trainer if budget_set else replace(options.trainer, max_steps=600),
+        optim=_fill(options.optim, {"lr": lr, "warmup_steps": 100, "label_smoothing": 0.0}),
+        trainer=options.trainer if budget_set else replace(options.trainer, max_steps=max_steps),
         training=_fill(options.training, {"select": "exact_match"}),
         decode=_fill(options.decode, {"batch_size": 128}),
     )

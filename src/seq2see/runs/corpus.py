@@ -108,7 +108,8 @@ def _make(task: Task, key: str | None, options: TrainOptions) -> Corpus:
     max_length = filled.data.max_length
 
     def write(folder: Path) -> None:
-        from seq2see.data.mapped import MappedPairs, encoded_parts
+        from seq2see.data.encoded import encoded_parts
+        from seq2see.data.mapped import MappedPairs
         from seq2see.tasks.table import PairTable
 
         parts = encoded_parts(_watched(train), source, target, max_length=max_length)

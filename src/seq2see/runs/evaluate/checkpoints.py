@@ -116,6 +116,8 @@ def _loaded(path: str, options: EvaluateOptions) -> tuple[Trained, Sequence[Pair
 
 def _training_pairs(trained: Trained) -> tuple[Sequence[Pair], str]:
     """The training pairs, or why there are none."""
+    if isinstance(trained.options.task, HubOptions):
+        return (), "no baselines: they would fetch the training pairs from the hub again"
     try:
         return pairs_of(trained.options, Split.train, run=trained.run), ""
     except (ValueError, OSError) as error:
