@@ -16,14 +16,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seq2see.decoding import LengthLimit
-from seq2see.options import DecodeOptions, ModelOptions, Position, TokenizerKind, TrainOptions, TranslateOptions
-from seq2see.options.commands import TranslationFormat
+from seq2see.options import (
+    DecodeOptions,
+    ModelOptions,
+    Position,
+    TokenizerKind,
+    TrainOptions,
+    TranslateOptions,
+    TranslationFormat,
+)
 from seq2see.runs.checkpoint import Trained
 from seq2see.runs.translate import translate, translated, translations
 from seq2see.runs.translate.lines import MOST, chunks_of, read_chunks
 from seq2see.runs.translate.links import CrossHead, aligning_head, links_of, word_numbers
 from seq2see.runs.translate.prompt import Conversation
-from seq2see.runs.translate.results import target_limit, translate_chunks, unknown_symbols
+from seq2see.runs.translate.results import translate_chunks, unknown_symbols
 from seq2see.text import UNK, Tokenizer
 from seq2see.transformer import Transformer
 
@@ -91,7 +98,7 @@ def test_a_last_line_without_an_end_is_a_line_and_a_bom_is_none(small_run: Path,
     assert [row.split("\t")[2] for row in out.splitlines()[1:]] == ["a b", " c d ", "", "a b"]
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     st.lists(st.sampled_from(["the dog", "dog", "", " \t", "a cat reads the small book", "the x sleeps"]), max_size=9)
 )
@@ -151,9 +158,10 @@ def test_many_lines_that_are_too_long_are_not_all_named(
 def test_a_learned_table_ends_both_sides() -> None:
     trained = untrained(position=Position.learned, max_positions=12)
     trained.length_limit = LengthLimit(9.0)
+    trained.decode_as(DecodeOptions())
     (line,) = translations(trained, ["a " * 40])
     assert line.is_cut and (line.num_tokens, line.num_read) == (41, 12)
-    assert len(line.translations[0].ids) <= 12 == target_limit(trained).of(500)
+    assert len(line.translations[0].ids) <= 12 == trained.length_limit.of(500)
 
 
 @pytest.mark.parametrize("kind", TokenizerKind)

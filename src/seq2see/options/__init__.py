@@ -33,6 +33,7 @@ from seq2see.options.enums import (
     Study,
     Suite,
     TokenizerKind,
+    TranslationFormat,
 )
 from seq2see.options.model import TINY, ModelOptions
 from seq2see.options.tasks import (
@@ -92,6 +93,7 @@ __all__ = [
     "TrainerOptions",
     "TrainingOptions",
     "TranslateOptions",
+    "TranslationFormat",
     "TranslationOptions",
     "seconds_of",
 ]

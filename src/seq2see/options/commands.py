@@ -1,10 +1,9 @@
 """What each command takes."""
 
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from typing import Any
 
-from seq2see.options.enums import LoggerKind, Split, Study, Suite
+from seq2see.options.enums import LoggerKind, Split, Study, Suite, TranslationFormat
 from seq2see.options.model import ModelOptions
 from seq2see.options.rules import require, require_not_negative, require_positive
 from seq2see.options.tasks import TranslationOptions
@@ -127,14 +126,6 @@ class EvaluateOptions:
     output: str | None = None  # folder for the scores; None: the run's own evaluation/
     baselines: bool = True  # what copying and the training pairs alone would score
     accelerator: str = "auto"
-
-
-class TranslationFormat(Enum):
-    """How translations are written: the best of each line alone, or all that are asked for, with what is known."""
-
-    text = "text"
-    tsv = "tsv"
-    jsonl = "jsonl"
 
 
 @dataclass

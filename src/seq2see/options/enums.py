@@ -110,3 +110,11 @@ class Suite(Enum):
 
     load = "load"
     decode = "decode"
+
+
+class TranslationFormat(Enum):
+    """How translations are written: the best of each line alone, or all that are asked for, with what is known."""
+
+    text = "text"
+    tsv = "tsv"
+    jsonl = "jsonl"

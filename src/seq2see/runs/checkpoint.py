@@ -12,7 +12,7 @@ import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from seq2see.decoding import LengthLimit, score_targets
-from seq2see.options import DecodeOptions, TrainOptions
+from seq2see.options import DecodeOptions, Position, TrainOptions
 from seq2see.runs.config import from_plain, to_plain
 from seq2see.runs.folder import newest_run
 from seq2see.tasks.pairs import Pair
@@ -80,7 +80,7 @@ class Trained:
         """Sets the decoding keys that are given, over those of the run."""
         given = {name: value for name, value in vars(decode).items() if value is not None}
         self.options = replace(self.options, decode=replace(self.options.decode, **given))
-        self.length_limit = replace(self.length_limit, cap=self.options.decode.max_length)
+        self.length_limit = replace(self.length_limit, cap=longest_output(self.options))
 
     def describe(self) -> dict[str, Any]:
         """What a checkpoint says beside its weights, in plain values."""
@@ -157,8 +157,16 @@ def load(path: str, *, average: int | None = None) -> Trained:
     )
     prefix = "model."
     model.load_state_dict({name.removeprefix(prefix): value for name, value in weights.items()})
-    limit = LengthLimit(about["length_ratio"], cap=options.decode.max_length)
+    limit = LengthLimit(about["length_ratio"], cap=longest_output(options))
     return Trained(options, source, target, limit, model.eval(), step, file)
+
+
+def longest_output(options: TrainOptions) -> int | None:
+    """Target tokens at most: what was asked for, and no more than a learned table has positions."""
+    asked = options.decode.max_length
+    if options.model.position is not Position.learned:
+        return asked
+    return min(asked or options.model.max_positions, options.model.max_positions)
 
 
 def _read(file: Path) -> dict[str, Any]:

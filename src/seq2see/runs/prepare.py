@@ -8,7 +8,7 @@ import torch
 from seq2see.data import AnyPairs, EncodedPairs, Loader, ResegmentedPairs, make_loader
 from seq2see.decoding import LengthLimit
 from seq2see.options import Position, TrainOptions, seconds_of
-from seq2see.runs.checkpoint import Trained, load
+from seq2see.runs.checkpoint import Trained, load, longest_output
 from seq2see.runs.choices import choose
 from seq2see.runs.corpus import corpus_of
 from seq2see.tasks import Pair, Task
@@ -52,7 +52,7 @@ def prepare(options: TrainOptions) -> Prepared:
         notes.append(f"{encoded.num_dropped:,} pairs longer than data.max_length ({options.data.max_length}) left out")
     train = _resegmented(encoded, source, target, options) if options.tokenizer.dropout else encoded
     _check_lengths(options, train, valid)
-    limit = LengthLimit.learn(encoded.source_lengths, encoded.target_lengths, cap=options.decode.max_length)
+    limit = LengthLimit.learn(encoded.source_lengths, encoded.target_lengths, cap=longest_output(options))
     torch.manual_seed(options.seed)
     model = Transformer(
         options.model, source.vocab_size, target.vocab_size, shared_vocabulary=bool(options.tokenizer.shared)

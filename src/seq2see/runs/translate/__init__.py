@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from seq2see.options import TranslateOptions
-from seq2see.options.commands import TranslationFormat
+from seq2see.options import TranslateOptions, TranslationFormat
 from seq2see.runs.checkpoint import Trained, device_of, load
 from seq2see.runs.folder import whole_file
 from seq2see.runs.translate.formats import header, written

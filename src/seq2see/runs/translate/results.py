@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from seq2see.decoding import Hypothesis, LengthLimit, decode_sentences
+from seq2see.decoding import Hypothesis, decode_sentences
 from seq2see.options import TokenizerKind
 from seq2see.runs.checkpoint import Trained
 from seq2see.runs.translate.lines import chunks_of, is_blank
@@ -125,7 +125,7 @@ def translate_some(
     found = decode_sentences(
         trained.model,
         read,
-        limit=target_limit(trained),
+        limit=trained.length_limit,
         options=trained.options.decode,
         numbers=filled,
         progress=progress,
@@ -183,14 +183,6 @@ def source_limit(trained: Trained) -> tuple[int, str]:
     if positions is not None and positions < most:
         return positions, "model.max_positions"
     return most, "decode.max_source_length"
-
-
-def target_limit(trained: Trained) -> LengthLimit:
-    """The run's limit, within the positions that a learned table has."""
-    limit, positions = trained.length_limit, trained.model.decoder_positions.max_length
-    if positions is None:
-        return limit
-    return replace(limit, cap=positions if limit.cap is None else min(limit.cap, positions))
 
 
 def unknown_symbols(tokenizer: Tokenizer, line: str, ids: Sequence[int]) -> list[str]:
