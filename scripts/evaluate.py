@@ -1,4 +1,4 @@
-"""Scores a trained model: teacher-forced and free-running, with sacrebleu's signatures, and what is behind the scores.
+"""Scores a trained model, teacher-forced and free-running, and shows what is behind the scores.
 
 Examples:
   python scripts/evaluate.py ckpt=latest                    the newest run's test pairs

@@ -4,12 +4,13 @@ Examples:
   python scripts/train.py                                      a small English-German grammar
   python scripts/train.py task=copy model.position=sinusoidal  another task, another model
   python scripts/train.py experiment=reverse                   a recipe with its measured score
+  python scripts/train.py experiment=claims                    a study: several runs, one table
   python scripts/train.py task=files task.train=pairs.tsv      your own pairs, source TAB target
   python scripts/train.py config=RUN/config.yaml seed=1        a run again, with another seed
   python scripts/train.py -m seed=0,1,2 run_dir=three          one run after the other
 
 Settings are key=value. The most used, with their defaults:
-  task=translation         or copy, reverse, sort, files
+  task=translation         or copy, reverse, sort, numbers, dates, scan, files, hub
   model=                   tiny, small, base; or model.d_model=128 model.num_heads=4 ...
   model.position=rope      or sinusoidal, learned, relative, alibi, none
   optim.lr=  optim.warmup_steps=  optim.schedule=linear   what is unset follows the task

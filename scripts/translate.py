@@ -1,4 +1,4 @@
-"""Translates lines: as many out as in, in the same order; a blank line stays blank. At a terminal, a prompt.
+"""Translates lines: as many out as in, in order; a blank line stays blank. At a terminal, a prompt.
 
 Examples:
   python scripts/translate.py ckpt=latest                   a prompt; :map shows the attention

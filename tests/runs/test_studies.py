@@ -38,8 +38,13 @@ def test_positions_vary_the_scheme_the_task_and_the_seed_and_nothing_else() -> N
     assert {job.options.model.position for job in jobs} == set(Position)
     first = jobs[0].options
     for job in jobs:
-        model = replace(job.options.model, position=first.model.position, cross_position=first.model.cross_position)
-        assert replace(job.options, task=first.task, model=model, seed=first.seed) == first
+        model = replace(
+            first.model,
+            **{
+                name: getattr(job.options.model, name) for name in ("position", "cross_position", "randomize_positions")
+            },
+        )
+        assert replace(first, task=job.options.task, model=model, seed=job.options.seed) == job.options
 
 
 @pytest.mark.usefixtures("few_positions")

@@ -10,7 +10,7 @@ import pytest
     ("options", "unwanted"),
     [
         ("LettersOptions('sort', train_size=3)", {"torch", "tokenizers", "datasets", "pyarrow", "seq2see.tasks.files"}),
-        ("FilesOptions(train='x.tsv')", {"torch", "datasets", "pyarrow", "seq2see.tasks.letters"}),
+        ("FilesOptions(train='x.tsv')", {"torch", "datasets", "seq2see.tasks.letters"}),  # its pairs are in Arrow
     ],
 )
 def test_a_task_imports_nothing_that_it_does_not_use(options, unwanted):

@@ -73,5 +73,5 @@ def report(done: dict[Job, Path]) -> Report:
                 f"| {middle_and_range(tokens)[:5]:<6} |"
             )
         lines.append("")
-    lines.append("tokens: share of the tokens of the longer texts predicted right, given those before")
+    lines.append("tokens: share of tokens of the longer texts predicted right, given those before")
     return Report("\n".join(lines) + "\n", numbers)
