@@ -131,8 +131,8 @@ def _reach(results: dict[str, Any], folders: dict[str, Path], numbers: dict[str,
     lines = [
         "Reach: reversing 8-16 of three letters, positions in self attention alone",
         "",
-        "| self attention sees       | exact match | token accuracy | keys in the encoder |",
-        "|---------------------------|-------------|----------------|---------------------|",
+        "| self attention sees     | exact match | token accuracy | keys in the encoder |",
+        "|-------------------------|-------------|----------------|---------------------|",
     ]
     for name, what in (("full", "everything"), (f"window-{WINDOW}", f"{WINDOW} tokens to each side")):
         if name in results:
@@ -140,7 +140,7 @@ def _reach(results: dict[str, Any], folders: dict[str, Path], numbers: dict[str,
             keys = _at_end(read_table(folders[name] / "attention" / "metrics.csv"), "encoder", "effective_keys")
             numbers.setdefault("encoder_effective_keys", {})[name] = keys
             lines.append(
-                f"| {what:<25} | {test['exact_match']:<11.3f} | {test['token_accuracy']:<14.3f} | {keys:<19.1f} |"
+                f"| {what:<23} | {test['exact_match']:<11.3f} | {test['token_accuracy']:<14.3f} | {keys:<19.1f} |"
             )
     return [*lines, ""]
 
@@ -151,12 +151,12 @@ def _scaling(results: dict[str, Any], numbers: dict[str, Any]) -> list[str]:
     lines = [
         f"Scaling: one call, random queries over {NUM_KEYS} random keys",
         "",
-        "| head width | effective keys: dot | scaled | gradient at the scores: dot | scaled |",
-        "|------------|---------------------|--------|-----------------------------|--------|",
+        "| width | effective keys: dot | scaled | gradient at the scores: dot | scaled |",
+        "|-------|---------------------|--------|-----------------------------|--------|",
     ]
     for width in CALL_WIDTHS:
         (dot_keys, dot_gradient), (keys, gradient) = calls["dot"][width], calls["scaled"][width]
-        lines.append(f"| {width:<10} | {dot_keys:<19.1f} | {keys:<6.1f} | {dot_gradient:<27.4f} | {gradient:<6.4f} |")
+        lines.append(f"| {width:<5} | {dot_keys:<19.1f} | {keys:<6.1f} | {dot_gradient:<27.4f} | {gradient:<6.4f} |")
     lines += [
         "",
         "Scaling: reverse, trained with heads of that width",
