@@ -80,7 +80,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_claims_shows_reach_scaling_and_heads(tmp_path: Path) -> None:
     report = run_study(small(tmp_path / "claims", "claims"))
-    for word in ("Reach", "Scaling", "Heads", "window", "encoder", "cross"):
+    for word in ("Reach", "2 tokens to each side", "Scaling", "head width", "Heads", "encoder", "cross"):
         assert word in report.text
     assert report.chart is not None
     assert len(ElementTree.fromstring(report.chart).findall(".//{*}polyline")) >= 9

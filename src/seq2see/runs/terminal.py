@@ -1,6 +1,7 @@
 """What a run says: progress and messages on stderr, results on stdout, and all of it in `train.log`."""
 
 import sys
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -99,8 +100,9 @@ class TrainingDisplay:
             self.terminal.say(
                 f"{'step':>7}{'time':>8}{'train loss':>12}{'val loss':>10}{'token acc.':>12}{'exact':>8}{'BLEU':>7}"
             )
+        train_loss = "-" if math.isnan(self._train_loss) else f"{self._train_loss:.3f}"  # none logged so far
         self.terminal.say(
-            f"{step:>7,}{clock(self.budget.seconds):>8}{self._train_loss:>12.3f}{scores['val/loss']:>10.3f}"
+            f"{step:>7,}{clock(self.budget.seconds):>8}{train_loss:>12}{scores['val/loss']:>10.3f}"
             f"{scores['val/token_accuracy']:>12.3f}{scores['val/exact_match']:>8.3f}{scores['val/bleu']:>7.1f}"
         )
         mark = "=" if hypotheses[0] == self.samples[0].target else "~"
