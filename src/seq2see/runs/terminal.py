@@ -1,7 +1,7 @@
 """What a run says: progress and messages on stderr, results on stdout, and all of it in `train.log`."""
 
-import sys
 import math
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
