@@ -114,6 +114,6 @@ def test_interrupting_a_run_exits_with_130_and_terminating_it_with_143(tmp_path:
         while "val loss" not in process.stderr.readline():
             assert process.poll() is None
         process.send_signal(number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=180)
         assert process.returncode == code
         assert json.loads((tmp_path / name / "result.json").read_text())["status"] == "interrupted"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import lightning as L
-from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.callbacks import Callback, LambdaCallback
 from lightning.pytorch.loggers import Logger
 
 from seq2see.data import AnyPairs, make_loader
@@ -16,6 +16,7 @@ from seq2see.runs.checkpoint import AtomicCheckpointIO
 from seq2see.runs.data import normalized_targets
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import Prepared, steps_an_epoch, train_loader
+from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.terminal import Terminal, TrainingDisplay
 from seq2see.training import TrainingModule
 from seq2see.training.callbacks import Checkpoints, LogAttention, LogMetrics, Pace, ReportValidation, SamplesFile
@@ -69,6 +70,7 @@ def fit(prepared: Prepared, folder: RunFolder, terminal: Terminal, log: Attentio
     )
     pace = Pace(budget, validate_every=_validate_every(options, prepared.train))
     callbacks: list[Callback] = [
+        LambdaCallback(on_train_batch_end=lambda *_: stop_if_asked()),
         pace,
         LogMetrics(every_n_steps=options.trainer.log_every_n_steps, report=display.training),
         ReportValidation(display.validation),

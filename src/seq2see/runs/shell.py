@@ -5,18 +5,14 @@
 
 import importlib
 import os
-import signal
 import sys
 from typing import Any
 
 from seq2see.runs.overrides import UsageError, read_overrides
+from seq2see.runs.signals import Terminated, listen
 
 USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
 MODULES = {"data": "data_report"}  # of commands that have another module in `runs` than the one of their name
-
-
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM arrived; it stops a run in the same way as SIGINT."""
 
 
 def main(command: str, help_text: str | None) -> None:
@@ -35,13 +31,13 @@ def main(command: str, help_text: str | None) -> None:
 
 def run(command: str, arguments: list[str]) -> int:
     """Runs a command and returns its exit code; messages go to stderr."""
-    signal.signal(signal.SIGTERM, _terminate)
+    listen()
     try:
         return _run(command, arguments)
     except ValueError as error:
         print(f"{command}: {error}", file=sys.stderr)
         return USER
-    except _Terminated:
+    except Terminated:
         return TERMINATED
     except KeyboardInterrupt:
         print(f"\n{command}: interrupted", file=sys.stderr)
@@ -49,10 +45,6 @@ def run(command: str, arguments: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads any more: say nothing at exit
         return 0
-
-
-def _terminate(number: int, frame: object) -> None:
-    raise _Terminated
 
 
 def _run(command: str, arguments: list[str]) -> int:
