@@ -51,7 +51,10 @@ def prepare(options: TrainOptions) -> Prepared:
     if encoded.num_dropped:
         notes.append(f"{encoded.num_dropped:,} pairs longer than data.max_length ({options.data.max_length}) left out")
     train = _resegmented(encoded, source, target, options) if options.tokenizer.dropout else encoded
-    _check_lengths(options, train, valid)
+    tested = EncodedPairs.from_pairs(
+        task.pairs("test") if options.model.position is Position.learned else [], source, target
+    )
+    _check_lengths(options, train, valid, tested)
     limit = LengthLimit.learn(encoded.source_lengths, encoded.target_lengths, cap=longest_output(options))
     torch.manual_seed(options.seed)
     model = Transformer(
