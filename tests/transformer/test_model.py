@@ -308,3 +308,18 @@ def test_without_any_positions_the_encoder_sees_a_set():
     src, src_mask, tgt_in = some_batch(0, batch=1)
     order = torch.randperm(6)
     torch.testing.assert_close(model(src[:, order], src_mask, tgt_in), model(src, src_mask, tgt_in))
+
+
+def test_a_window_limits_what_each_layer_sees():
+    torch.manual_seed(0)
+    options = ModelOptions(
+        d_model=8, num_heads=2, d_ff=12, num_encoder_layers=1, num_decoder_layers=1, window=1, position=Position.none
+    )
+    model = Transformer(options, 12, 12).double().eval()
+    src, mask = torch.tensor([[4, 5, 6, 7]]), torch.ones(1, 4, dtype=torch.bool)
+    other = torch.tensor([[4, 5, 9, 9]])
+    memory = model.encode(src, mask)
+    assert torch.equal(memory[0, 0], model.encode(other, mask)[0, 0])
+    assert not torch.equal(memory[0, 1], model.encode(other, mask)[0, 1])
+    first, second = (model.decode(torch.tensor([[start, 5, 6, 7]]), memory, mask) for start in (1, 8))
+    assert torch.equal(first[0, 2:], second[0, 2:]) and not torch.equal(first[0, 1], second[0, 1])

@@ -46,7 +46,11 @@ def jobs(options: TrainOptions) -> list[Job]:
     by_window = [
         Job(
             name,
-            replace(reach, model=replace(options.model, window=window, cross_position=Position.none)),
+            replace(
+                reach,
+                model=replace(options.model, window=window, cross_position=Position.none),
+                attention_log=replace(common.attention_log, enabled=True),
+            ),
         )
         for name, window in (("full", None), (f"window-{WINDOW}", WINDOW))
     ]
@@ -82,7 +86,7 @@ def one_call(width: int, *, scaled: bool, seed: int = 0) -> tuple[float, float]:
 
     Returns:
         exp(entropy) of the weights of a query over 64 keys, and the norm of the gradient that reaches its scores from
-        a random direction of unit variance in its context; both as the median of 1,024 queries.
+        a random direction of about unit length in its context; both as the median of 1,024 queries.
     """
     generator = torch.Generator().manual_seed(seed)
     query, key, value, direction = (
