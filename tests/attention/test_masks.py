@@ -62,7 +62,7 @@ def test_a_mask_that_is_not_boolean_is_refused_and_the_adapters_are_named(attent
         attend(x, x, x, VISIBLE.to(dtype))
 
 
-@pytest.mark.parametrize("shape", [(2, 1), (2, 4), (4, 5), (2, 3, 5), (5,), (2, 4, 1), (3, 4, 5), (2, 3, 4, 5)])
+@pytest.mark.parametrize("shape", [(2, 1), (2, 4), (4, 5), (2, 3, 5), (5,), (), (2, 4, 1), (3, 4, 5), (2, 3, 4, 5)])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_a_mask_of_another_shape_is_refused_with_both_shapes_named(shape, need_weights):
     attention = MultiHeadAttention(4, 2)

@@ -385,3 +385,28 @@ def test_mistakes_are_refused_with_both_sides_named():
         MultiHeadAttention(4, 2, window=-1)
     with pytest.raises(ValueError, match="5 keys need as many values, not 6"):
         MultiHeadAttention(4, 2)(torch.randn(2, 3, 4), torch.randn(2, 5, 4), torch.randn(2, 6, 4))
+    for need_weights in (False, True):
+        with pytest.raises(ValueError, match="1 sequences of queries need as many of keys, not 3"):
+            query, memory = torch.randn(1, 3, 4), torch.randn(3, 5, 4)
+            MultiHeadAttention(4, 2)(query, memory, memory, need_weights=need_weights)
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_bias_of_minus_infinity_hides_a_key_on_both_paths(need_weights, masked):
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(4, 2).double()
+    query, memory = torch.randn(2, 3, 4).double(), torch.randn(2, 5, 4).double()
+    visible = torch.rand(3, 5) < 0.5
+    visible[1] = False  # a row without keys
+    bias = torch.zeros(1, 3, 5).double().masked_fill(~visible, float("-inf"))
+    mask = torch.ones(2, 5, dtype=torch.bool) if masked else None
+    output, weights = attention(
+        query, memory, memory, mask, positions=PositionTerms(bias=bias), need_weights=need_weights
+    )
+    expected, expected_weights = attention(query, memory, memory, visible.expand(2, 3, 5), need_weights=need_weights)
+    assert_same(output, expected)
+    if need_weights:
+        assert_same(weights, expected_weights)
+    output.sum().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in attention.parameters())

@@ -1,6 +1,7 @@
 """Beam search is right where everything can be counted, and changes with nothing that should not matter."""
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -69,6 +70,89 @@ def test_a_beam_of_one_is_greedy(penalty: float) -> None:
     limits = [len(row) + 3 for row in sources()]
     one = beam_search(model, src, mask, max_lengths=limits, beam_size=1, length_penalty=penalty)
     assert_same([best for (best,) in one], greedy(model, src, mask, max_lengths=limits))
+
+
+def test_a_beam_of_one_breaks_ties_as_greedy_does() -> None:
+    model = random_model()
+    with torch.no_grad():
+        model.target_embedding.weight[4:] = model.target_embedding.weight[4]  # one probability for all of them
+    src, mask = batch(*sources())
+    limits = [len(row) + 3 for row in sources()]
+    one = beam_search(model, src, mask, max_lengths=limits, beam_size=1)
+    assert_same([best for (best,) in one], greedy(model, src, mask, max_lengths=limits))
+
+
+def by_hand(
+    model: Transformer, row: list[int], limit: int, beam_size: int, penalty: float, *, exact: bool
+) -> list[Hypothesis]:
+    """The same search on lists, for one source, without a cache and without stopping early."""
+    alive: list[tuple[list[int], float]] = [([], 0.0)]
+    found: list[Hypothesis] = []
+    src, mask = batch(row)
+    for length in range(1, limit + 1):
+        grown = []
+        for ids, score in alive:
+            logits = model(src, mask, torch.tensor([[BOS, *ids]])).detach()[0, -1]
+            logits[[PAD, BOS]] = float("-inf")
+            for symbol, log_prob in enumerate(logits.log_softmax(-1).tolist()):
+                possible = symbol not in (PAD, BOS) and (not exact or (symbol == EOS) == (length == limit))
+                if possible:
+                    grown.append(([*ids, symbol], score + log_prob))
+        grown.sort(key=lambda one: -one[1])
+        alive = []
+        for ids, score in grown[: beam_size - len(found)]:  # an end keeps its place
+            if ids[-1] == EOS:
+                found.append(Hypothesis(ids[:-1], score, True))
+            elif length == limit:
+                found.append(Hypothesis(ids, score, False))
+            else:
+                alive.append((ids, score))
+    return sorted(found, key=lambda one: (one.ended, one.ranked_by(penalty)), reverse=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    beam_size=st.integers(1, 5),
+    num_best=st.integers(1, 5),
+    penalty=st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0]),
+    limits=st.lists(st.integers(0, 6), min_size=1, max_size=3),
+    exact=st.booleans(),
+)
+def test_it_is_the_search_by_hand_wherever_rows_leave_and_ends_keep_their_places(
+    seed: int, beam_size: int, num_best: int, penalty: float, limits: list[int], exact: bool
+) -> None:
+    model = random_model(seed, vocab_size=7)
+    rows = sources()[: len(limits)]
+    found = beam_search(
+        model,
+        *batch(*rows),
+        max_lengths=limits,
+        beam_size=beam_size,
+        length_penalty=penalty,
+        num_best=num_best,
+        exact_lengths=exact,
+    )
+    for row, limit, own in zip(rows, limits, found, strict=True):
+        assert_same(own, by_hand(model, row, limit, beam_size, penalty, exact=exact)[:num_best])
+
+
+def best_of(found: list) -> list[Hypothesis]:
+    return [one if isinstance(one, Hypothesis) else one[0] for one in found]
+
+
+@pytest.mark.parametrize("decode", [greedy, lambda *args, **more: beam_search(*args, beam_size=2, **more)])
+def test_each_row_needs_a_limit_and_one_of_zero_gets_nothing(decode: Callable) -> None:
+    model = random_model()
+    src, mask = batch([5], [6, 7], [8])
+    nothing, *others = decode(model, src, mask, max_lengths=[0, 3, 4])
+    assert nothing in ([], Hypothesis([], 0.0, False))
+    alone = decode(model, src[1:], mask[1:], max_lengths=[3, 4])
+    assert_same(best_of(others), best_of(alone))
+    with pytest.raises(ValueError, match=r"max_lengths has 2 limits for 3 sources: give one for each"):
+        decode(model, src, mask, max_lengths=[3, 4])
+    with pytest.raises(ValueError, match=r"max_lengths \(-1\) must not be negative"):
+        decode(model, src, mask, max_lengths=[3, 4, -1])
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0])

@@ -11,7 +11,7 @@ from option_sets import EVERY_OPTION, EVERY_OPTION_NAMES, SIZES
 
 from seq2see.attention import MultiHeadAttention
 from seq2see.decoding import greedy
-from seq2see.options import ModelOptions, Position
+from seq2see.options import ModelOptions, NormOrder, Position
 from seq2see.text import PAD
 from seq2see.transformer import Transformer
 
@@ -323,3 +323,64 @@ def test_a_window_limits_what_each_layer_sees():
     assert not torch.equal(memory[0, 1], model.encode(other, mask)[0, 1])
     first, second = (model.decode(torch.tensor([[start, 5, 6, 7]]), memory, mask) for start in (1, 8))
     assert torch.equal(first[0, 2:], second[0, 2:]) and not torch.equal(first[0, 1], second[0, 1])
+
+
+def test_a_shared_vocabulary_has_one_size():
+    with pytest.raises(ValueError, match="a shared vocabulary has one size, not 11 and 13"):
+        Transformer(ModelOptions(**SIZES), 11, 13, shared_vocabulary=True)
+
+
+@pytest.mark.parametrize("norm", NormOrder)
+def test_dropout_acts_on_embeddings_sublayers_and_hidden_numbers(norm):
+    """At each of its places half of the numbers are zero with a probability of 0.5, and none in evaluation."""
+    torch.manual_seed(0)
+    options = ModelOptions(
+        d_model=32, num_heads=2, d_ff=64, num_encoder_layers=1, num_decoder_layers=1, dropout=0.5, norm=norm
+    )
+    model = Transformer(options, SOURCE_VOCABULARY, TARGET_VOCABULARY)
+    zeros = {}
+
+    def count(name, tensor):
+        zeros[name] = float((tensor == 0).double().mean())
+
+    for side in ("encoder", "decoder"):
+        layer = getattr(model, f"{side}_layers")[0]
+        layer.register_forward_pre_hook(lambda _, args, side=side: count(f"{side} embedding", args[0]))
+        for name, module in layer.named_children():
+            module.dropout.register_forward_hook(lambda _, __, out, name=f"{side} {name}": count(name, out))
+        layer.feed_forward.out_proj.register_forward_pre_hook(
+            lambda _, args, side=side: count(f"{side} hidden", args[0])
+        )
+    model(*some_batch(0))
+    wanted = {f"{side} {place}" for side in ("encoder", "decoder") for place in ("embedding", "self_attention")}
+    wanted |= {"decoder cross_attention", "encoder feed_forward", "decoder feed_forward"}
+    assert all(0.3 < zeros[place] < 0.7 for place in wanted), zeros
+    assert all(0.6 < zeros[f"{side} hidden"] < 0.9 for side in ("encoder", "decoder"))  # a relu's zeros, and half
+    model.eval()(*some_batch(0))
+    assert all(zeros[place] == 0 for place in wanted)
+
+
+@pytest.mark.parametrize("norm", NormOrder)
+def test_what_either_stack_gives_is_normalised(norm):
+    torch.manual_seed(0)
+    options = ModelOptions(**SIZES, norm=norm)
+    model = Transformer(options, SOURCE_VOCABULARY, TARGET_VOCABULARY).double().eval()
+    src, src_mask, tgt_in = some_batch(0)
+    memory = model.encode(src, src_mask)
+    for states in (memory, model.decode_states(tgt_in, memory, src_mask)):
+        assert_same(states.mean(-1), torch.zeros_like(states[..., 0]))
+        torch.testing.assert_close(states.var(-1, correction=0), torch.ones_like(states[..., 0]), rtol=1e-2, atol=1e-2)
+
+
+def test_residual_branches_start_smaller_the_more_there_are():
+    def size(depth):
+        torch.manual_seed(0)
+        sizes = {**SIZES, "num_encoder_layers": depth, "num_decoder_layers": depth}
+        model = Transformer(ModelOptions(**sizes), SOURCE_VOCABULARY, TARGET_VOCABULARY)
+        branches = [parameter for name, parameter in model.named_parameters() if name.endswith("out_proj.weight")]
+        assert (
+            len(branches) == 5 * depth
+        )  # of attention: one in the encoder, two in the decoder; and two of feed-forward
+        return float(torch.cat([branch.detach().flatten() for branch in branches]).std())
+
+    assert size(2) / size(8) == pytest.approx(2, rel=0.1)

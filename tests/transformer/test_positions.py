@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2see.attention import MultiHeadAttention, PositionTerms
-from seq2see.options import Position
+from seq2see.options import ModelOptions, Position
 from seq2see.transformer import (
     AlibiPositions,
     LearnedPositions,
@@ -16,6 +16,7 @@ from seq2see.transformer import (
     RelativePositions,
     RotaryPositions,
     SinusoidalPositions,
+    Transformer,
 )
 from seq2see.transformer.positions import alibi_slopes, draw_positions, make_positions
 
@@ -161,3 +162,29 @@ def test_drawn_positions_are_dense_at_times_and_sparse_at_others():
     reach = [int(draw_positions(10, 1000, torch.device("cpu"))[-1]) for _ in range(2000)]
     for low, high in ((9, 30), (30, 100), (100, 300), (300, 1000)):  # equal parts of the log scale
         assert 0.15 < sum(low <= last < high for last in reach) / len(reach) < 0.4
+
+
+def test_relative_positions_tell_the_sides_apart_where_both_are_seen_and_else_spend_all_on_the_past():
+    options = ModelOptions(d_model=8, num_heads=2, position=Position.relative, cross_position=Position.relative)
+    model = Transformer(options, 11, 13)
+    for scheme in (model.encoder_positions, model.cross_positions):
+        before, after = scheme.bucket(torch.tensor([-1, 1])).tolist()
+        assert before != after
+    assert model.decoder_positions.bucket(torch.tensor([-500])).tolist() == [31]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SinusoidalPositions(7), "a width of 7 cannot be split into pairs"),
+        (lambda: RotaryPositions(5), "a width of 5 cannot be split into pairs"),
+        (lambda: RotaryPositions(0), "a width of 0 cannot"),
+        (lambda: AlibiPositions(0), r"num_heads \(0\) must be at least 1"),
+        (lambda: RelativePositions(2, causal=True, num_buckets=1), r"num_buckets \(1\) must be at least 2"),
+        (lambda: RelativePositions(2, causal=False, num_buckets=3), r"num_buckets \(3\) must be at least 4"),
+        (lambda: RelativePositions(2, causal=True, max_distance=16), r"max_distance \(16\) more than the 16 distances"),
+    ],
+)
+def test_sizes_without_a_meaning_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -68,7 +68,7 @@ def broadcast_mask(mask: Tensor | None, query: Tensor, num_keys: int) -> Tensor 
     batch, num_queries = query.shape[0], query.shape[-2]
     full = (*query.shape[:-1], num_keys)
     expected = {2: (batch, num_keys), 3: (batch, num_queries, num_keys), query.ndim: full}.get(mask.ndim, ())
-    fits = len(expected) == mask.ndim and mask.shape[-1] == num_keys
+    fits = len(expected) == mask.ndim > 0 and mask.shape[-1] == num_keys
     if not fits or any(size not in (1, wanted) for size, wanted in zip(mask.shape, expected, strict=True)):
         raise ValueError(
             f"a mask of the shape {tuple(mask.shape)} does not fit {batch} sequences of {num_queries} queries and "
@@ -106,15 +106,15 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
     the hidden scores are set to a finite number and the weights behind them to zero, so that no NaN can arise.
 
     Args:
-        scores: (..., T, S), floating.
+        scores: (..., T, S), floating; minus infinity hides a key as the mask does.
         mask: bool, broadcastable to the scores; None: all visible.
 
     Returns:
         weights, dtype of the scores (..., T, S).
     """
     dtype = torch.promote_types(scores.dtype, torch.float32)
-    if mask is None:
-        return torch.softmax(scores, dim=-1, dtype=dtype).to(scores.dtype)
-    hidden = ~mask
+    hidden = torch.isneginf(scores)
+    if mask is not None:
+        hidden = hidden | ~mask
     scores_or_lowest = scores.to(dtype).masked_fill(hidden, torch.finfo(dtype).min)
     return torch.softmax(scores_or_lowest, dim=-1).masked_fill(hidden, 0.0).to(scores.dtype)

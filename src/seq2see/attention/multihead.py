@@ -13,9 +13,7 @@ from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
 from seq2see.attention.single import attend, require_probability
 from seq2see.options import Score
 
-SHORT = (
-    24  # keys; up to here plain matrix products beat torch's fused CPU kernel in training (10 keys: 2.8 against 4.6 ms)
-)
+SHORT = 24  # keys; up to here plain products beat torch's fused CPU kernel in training (10: 2.8 against 4.6 ms)
 
 
 class PositionTerms(NamedTuple):
@@ -136,7 +134,8 @@ class MultiHeadAttention(nn.Module):
             output (B, T, D), and the weights (B, H, T, S) before dropout, or None.
 
         Raises:
-            ValueError: the mask is not boolean, its shape does not fit, or key and value differ in length.
+            ValueError: the mask is not boolean, its shape does not fit, query and key differ in batch, or key and value
+                in length.
         """
         positions = positions or PositionTerms()
         q = turn(self._split(self.q_proj(query)), positions.query_turn)  # (B, H, T, K)
@@ -150,6 +149,8 @@ class MultiHeadAttention(nn.Module):
             v = self._split(self.v_proj(value))
             if cache is not None:
                 k, v = cache.update(k, v)
+        if q.shape[0] != k.shape[0]:
+            raise ValueError(f"{q.shape[0]} sequences of queries need as many of keys, not {k.shape[0]}: expand one")
         dropout = self.dropout if self.training else 0.0
         weights = None
         if need_weights or type(self.score) is not DotScore:

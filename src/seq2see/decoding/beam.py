@@ -5,7 +5,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from seq2see.decoding.hypothesis import Hypothesis, allow_only_exact, evaluation_mode, next_log_probs, penalised
+from seq2see.decoding.hypothesis import (
+    Hypothesis,
+    allow_only_exact,
+    evaluation_mode,
+    limits_of,
+    next_log_probs,
+    penalised,
+)
 from seq2see.text import BOS, EOS
 from seq2see.transformer import Transformer
 
@@ -41,6 +48,9 @@ def beam_search(
 
     Returns:
         For each row at most `num_best` hypotheses, the best first; those that were cut at the limit come last.
+
+    Raises:
+        ValueError: `max_lengths` is not one number of at least 0 for each row.
     """
     with evaluation_mode(model):
         search = _Search(model, src, src_mask, max_lengths, beam_size, length_penalty, num_best, exact_lengths)
@@ -70,7 +80,7 @@ class _Search:
         self.memory, self.src_mask = model.encode(src, src_mask), src_mask
         self.cache = model.new_cache()
         self.rows = torch.arange(num_rows, device=device)  # (G,)
-        self.limits = torch.tensor(max_lengths, device=device, dtype=torch.int64)  # (G,)
+        self.limits = limits_of(max_lengths, src)  # (G,)
         self.places = torch.full((num_rows,), beam_size, device=device)  # (G,) places that are not taken by an end
         self.tokens = torch.full((num_rows, 1, 1), BOS, device=device)  # (G, W, length), BOS first
         self.scores = torch.zeros(num_rows, 1, device=device, dtype=torch.float64)  # (G, W)
@@ -115,7 +125,7 @@ class _Search:
         if self.exact_lengths:
             log_probs = allow_only_exact(log_probs, self.limits.repeat_interleave(width), self.length)
         vocab_size = log_probs.shape[-1]
-        best, tokens = log_probs.topk(min(self.beam_size, vocab_size), dim=-1)  # no hypothesis needs more
+        best, tokens = _top(log_probs, min(self.beam_size, vocab_size))  # no hypothesis needs more
         totals = (self.scores[:, :, None] + best.double().view(num_rows, width, -1)).flatten(1)
         missing = self.beam_size - totals.shape[1]
         if missing > 0:
@@ -157,6 +167,13 @@ class _Search:
         self.memory, self.src_mask = self.memory[going], self.src_mask[going]
         self.rows, self.limits, self.places = self.rows[going], self.limits[going], self.places[going]
         self.tokens, self.scores = self.tokens[going], self.scores[going]
+
+
+def _top(log_probs: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The greatest of each row and where they are; of equals a beam of one takes the first, as greedy decoding does."""
+    if count == 1:
+        return tuple(log_probs.max(dim=-1, keepdim=True))
+    return tuple(log_probs.topk(count, dim=-1))
 
 
 def _take(tokens: Tensor, parent: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from seq2see.decoding.hypothesis import Hypothesis, allow_only_exact, evaluation_mode, next_log_probs
+from seq2see.decoding.hypothesis import Hypothesis, allow_only_exact, evaluation_mode, limits_of, next_log_probs
 from seq2see.text import BOS, EOS
 from seq2see.transformer import Transformer
 
@@ -39,17 +39,21 @@ def greedy(
 
     Returns:
         B hypotheses, in the order of the rows.
+
+    Raises:
+        ValueError: `max_lengths` is not one number of at least 0 for each row.
     """
     num_rows = src.shape[0]
     ids: list[list[int]] = [[] for _ in range(num_rows)]
     scores = [0.0] * num_rows
     ended = [False] * num_rows
     with evaluation_mode(model):
-        memory = model.encode(src, src_mask)
+        limits = limits_of(max_lengths, src)
+        rows = torch.arange(num_rows, device=src.device)[limits > 0]
+        limits, src_mask = limits[rows], src_mask[rows]
+        memory = model.encode(src[rows], src_mask)
         cache = model.new_cache()
-        rows = torch.arange(num_rows, device=src.device)
-        limits = torch.tensor(max_lengths, device=src.device)
-        tokens = torch.full((num_rows, 1), BOS, device=src.device)
+        tokens = torch.full((len(rows), 1), BOS, device=src.device)
         for step in range(1, max(max_lengths, default=0) + 1):
             log_probs = next_log_probs(model.decode(tokens, memory, src_mask, cache)[:, -1])  # (R, V)
             if exact_lengths:

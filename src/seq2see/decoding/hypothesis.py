@@ -1,6 +1,6 @@
 """What decoding finds, and what all its methods share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -43,6 +43,19 @@ def evaluation_mode(model: torch.nn.Module) -> Iterator[None]:
             yield
     finally:
         model.train(training)
+
+
+def limits_of(max_lengths: Sequence[int], src: Tensor) -> Tensor:
+    """The limits of the rows of a source (B, S), int64 (B,).
+
+    Raises:
+        ValueError: there is not one for each row, or one is negative.
+    """
+    if len(max_lengths) != len(src):
+        raise ValueError(f"max_lengths has {len(max_lengths)} limits for {len(src)} sources: give one for each")
+    if min(max_lengths, default=0) < 0:
+        raise ValueError(f"max_lengths ({min(max_lengths)}) must not be negative")
+    return torch.tensor(max_lengths, device=src.device, dtype=torch.int64)
 
 
 def next_log_probs(logits: Tensor) -> Tensor:

@@ -44,6 +44,9 @@ class Transformer(nn.Module):
         target_vocab_size: V, entries of the target vocabulary.
         shared_vocabulary: source and target ids mean the same symbols: one embedding serves both.
 
+    Raises:
+        ValueError: a shared vocabulary of two sizes.
+
     Source:
         Vaswani et al. 2017, with the variants that `ModelOptions` names.
     """
@@ -60,6 +63,8 @@ class Transformer(nn.Module):
         options = options.filled()
         assert options.d_model and options.num_heads
         assert options.num_encoder_layers and options.num_decoder_layers and options.dropout is not None
+        if shared_vocabulary and source_vocab_size != target_vocab_size:
+            raise ValueError(f"a shared vocabulary has one size, not {source_vocab_size} and {target_vocab_size}")
         self.options = options
         self.d_model = options.d_model
         self.source_embedding = nn.Embedding(source_vocab_size, self.d_model)

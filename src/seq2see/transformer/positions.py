@@ -50,12 +50,16 @@ class SinusoidalPositions(PositionScheme):
     Args:
         d_model: D, even.
 
+    Raises:
+        ValueError: `d_model` is odd.
+
     Source:
         Vaswani et al. 2017, section 3.5; sines first, then cosines, instead of in turn: a fixed permutation.
     """
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
+        _require_pairs(d_model)
         self.d_model = d_model
 
     def embed(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
@@ -91,12 +95,16 @@ class RotaryPositions(PositionScheme):
     Args:
         width: K, width of a head, even.
 
+    Raises:
+        ValueError: `width` is odd.
+
     Source:
         Su et al. 2021, section 3.2; pairs are (i, i + K/2) instead of (2i, 2i + 1): a fixed permutation.
     """
 
     def __init__(self, width: int) -> None:
         super().__init__()
+        _require_pairs(width)
         self.width = width
 
     def terms(self, query: Tensor, key: Tensor, new_key: Tensor, dtype: torch.dtype) -> PositionTerms:
@@ -121,12 +129,21 @@ class RelativePositions(PositionScheme):
         num_buckets: how many different distances are told apart.
         max_distance: tokens; from here on all distances share the last bucket.
 
+    Raises:
+        ValueError: too few buckets, or a distance that the buckets of one token each reach already.
+
     Source:
         Raffel et al. 2020 (T5), section 2.1; one table a stack, shared by its layers.
     """
 
     def __init__(self, num_heads: int, *, causal: bool, num_buckets: int = 32, max_distance: int = 128) -> None:
         super().__init__()
+        num_exact = num_buckets // (2 if causal else 4)
+        if num_exact < 1 or max_distance <= num_exact:
+            raise ValueError(
+                f"num_buckets ({num_buckets}) must be at least {2 if causal else 4}, and max_distance ({max_distance}) "
+                f"more than the {num_exact} distances that have a bucket each"
+            )
         self.causal = causal
         self.num_buckets = num_buckets
         self.max_distance = max_distance
@@ -178,7 +195,13 @@ class AlibiPositions(PositionScheme):
 
 
 def alibi_slopes(num_heads: int) -> list[float]:
-    """One slope a head: a geometric series from 2^(-8/H); for other than powers of two every second of the next."""
+    """One slope a head: a geometric series from 2^(-8/H); for other than powers of two every second of the next.
+
+    Raises:
+        ValueError: no head.
+    """
+    if num_heads < 1:
+        raise ValueError(f"num_heads ({num_heads}) must be at least 1")
     power = 2 ** math.floor(math.log2(num_heads))
     slopes = [2 ** (-8 * (head + 1) / power) for head in range(power)]
     if power < num_heads:
@@ -220,6 +243,11 @@ def draw_positions(length: int, reach: int, device: torch.device) -> Tensor:
     end = length * (reach / length) ** torch.rand((), device=device)
     order = torch.rand(reach, device=device).masked_fill(candidates >= end, 2.0)
     return order.topk(length, largest=False).indices.sort().values
+
+
+def _require_pairs(width: int) -> None:
+    if width < 2 or width % 2 != 0:
+        raise ValueError(f"a width of {width} cannot be split into pairs of a sine and a cosine: it must be even")
 
 
 def _angles(positions: Tensor, width: int, dtype: torch.dtype) -> Tensor:
