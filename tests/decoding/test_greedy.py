@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import torch
@@ -100,3 +102,34 @@ def test_the_limit_follows_the_ratio_of_the_pairs_and_the_cap() -> None:
     limit = LengthLimit.learn(np.array([5, 10, 20]), np.array([10, 20, 40]))
     assert limit.of(10) == 20 + limit.slack
     assert LengthLimit.learn(np.array([5, 10]), np.array([5, 10]), cap=7).of(100) == 7
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_each_core_decodes_batches_of_its_own_and_nothing_changes(model: Transformer, beam_size: int) -> None:
+    model.train()
+    options = DecodeOptions(beam_size=beam_size, batch_size=4)
+    steps: list[int] = []
+    together = decode_sentences(model, sources(), limit=LIMIT, options=options, progress=steps.append)
+    assert model.training and torch.get_num_threads() == 2
+    assert sum(steps) == 23 and len(steps) == 6
+    for source, own in zip(sources(), together, strict=True):
+        (alone,) = decode_sentences(model, [source], limit=LIMIT, options=options)
+        assert [one.ids for one in own] == [one.ids for one in alone]
+        assert [one.score for one in own] == pytest.approx([one.score for one in alone], abs=1e-9)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_mistake_in_one_batch_ends_all_and_leaves_the_threads_and_the_mode(model: Transformer) -> None:
+    model.train()
+    with pytest.raises(IndexError):
+        decode_sentences(model, [*sources(), [99]], limit=LIMIT, options=DecodeOptions(batch_size=4))
+    assert model.training and torch.get_num_threads() == 2

@@ -52,13 +52,15 @@ class KeyValueCache:
         """Takes the keys and values (B, H, new, K) in and returns all of them (B, H, S, K)."""
         if self.key is not None and self.value is not None:
             key, value = torch.cat((self.key, key), dim=2), torch.cat((self.value, value), dim=2)
-        self.key, self.value = key, value
-        return key, value
+        self.key, self.value = key.contiguous(), value.contiguous()  # as every later call would make them
+        return self.key, self.value
 
     def select(self, rows: Tensor) -> None:
         """Keeps these rows (int64 or bool (B,)) of the batch, in this order."""
         if self.key is not None and self.value is not None:
-            self.key, self.value = self.key[rows], self.value[rows]
+            if rows.dtype == torch.bool:
+                rows = rows.nonzero()[:, 0]
+            self.key, self.value = self.key.index_select(0, rows), self.value.index_select(0, rows)
 
 
 class MultiHeadAttention(nn.Module):
@@ -153,7 +155,8 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"{q.shape[0]} sequences of queries need as many of keys, not {k.shape[0]}: expand one")
         dropout = self.dropout if self.training else 0.0
         weights = None
-        if need_weights or type(self.score) is not DotScore:
+        one_by_one = q.shape[2] == 1 and q.device.type == "cpu"  # decoding: the fused kernel costs twice as much
+        if need_weights or type(self.score) is not DotScore or one_by_one:
             context, weights = attend(
                 self.score, q, k, v, mask, causal=causal, window=self.window, bias=positions.bias, dropout=dropout
             )

@@ -139,8 +139,10 @@ class _Search:
 
     def _record(self, leaving: Tensor, scores: Tensor) -> None:
         rows = self.rows.tolist()
-        for (group, place), score in zip(leaving.nonzero().tolist(), scores[leaving].tolist(), strict=True):
-            ids = self.tokens[group, place, 1:].tolist()
+        groups = leaving.nonzero()[:, 0].tolist()
+        for group, (_, *ids), score in zip(
+            groups, self.tokens[leaving].tolist(), scores[leaving].tolist(), strict=True
+        ):
             ended = ids[-1] == EOS
             self.found[rows[group]].append(Hypothesis(ids[:-1] if ended else ids, score, ended))
 
@@ -171,9 +173,8 @@ class _Search:
 
 def _top(log_probs: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The greatest of each row and where they are; of equals a beam of one takes the first, as greedy decoding does."""
-    if count == 1:
-        return tuple(log_probs.max(dim=-1, keepdim=True))
-    return tuple(log_probs.topk(count, dim=-1))
+    best = log_probs.max(dim=-1, keepdim=True) if count == 1 else log_probs.topk(count, dim=-1)
+    return best.values, best.indices
 
 
 def _take(tokens: Tensor, parent: Tensor) -> Tensor:

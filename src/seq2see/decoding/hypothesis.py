@@ -59,8 +59,12 @@ def limits_of(max_lengths: Sequence[int], src: Tensor) -> Tensor:
 
 
 def next_log_probs(logits: Tensor) -> Tensor:
-    """Log-probabilities (..., V) of the next token, float32 at least; PAD and BOS cannot be produced."""
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).clone()
+    """Log-probabilities (..., V) of the next token, float32 at least; PAD and BOS cannot be produced.
+
+    Args:
+        logits: (..., V); changed in place.
+    """
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     logits[..., [PAD, BOS]] = float("-inf")
     return torch.log_softmax(logits, dim=-1)
 
@@ -71,9 +75,13 @@ def allow_only_exact(log_probs: Tensor, limits: Tensor, step: int) -> Tensor:
     What is left keeps its log-probability, so that a score stays that of the text under the model.
 
     Args:
-        log_probs: (R, V).
+        log_probs: (R, V); changed in place.
         limits: for each row its length, EOS included, int64 (R,).
         step: counted from 1.
     """
-    is_end = torch.arange(log_probs.shape[-1], device=log_probs.device) == EOS
-    return log_probs.masked_fill(is_end != (limits == step)[:, None], float("-inf"))
+    ends = log_probs[:, EOS].clone()
+    last = limits == step
+    if last.any():
+        log_probs[last] = float("-inf")
+    log_probs[:, EOS] = ends.masked_fill(~last, float("-inf"))
+    return log_probs

