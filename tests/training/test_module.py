@@ -50,7 +50,8 @@ def test_without_validation_pairs_the_last_checkpoint_is_the_best(tmp_path: Path
 
 
 def test_decayed_are_the_matrices_of_the_layers_alone() -> None:
-    from seq2see.training import Budget, TrainingModule
+    from seq2see.training.budget import Budget
+    from seq2see.training.module import TrainingModule
 
     options = TrainOptions(task=LettersOptions("copy", train_size=24, valid_size=4, test_size=0))
     prepared = prepare(options)

@@ -1,6 +1,5 @@
 """Checkpoints: self-contained, written whole or not at all, and loaded without running anything that is inside."""
 
-import os
 import pickle
 import zipfile
 from collections.abc import Iterable
@@ -9,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from seq2see.decoding import LengthLimit, score_targets
 from seq2see.options import DecodeOptions, Position, TrainOptions
@@ -92,25 +90,6 @@ class Trained:
             "target_tokenizer": None if shared else self.target_tokenizer.state(),
             "length_ratio": self.length_limit.ratio,
         }
-
-
-class AtomicCheckpointIO(TorchCheckpointIO):
-    """Writes into the same folder under another name, and replaces when all is on the disk."""
-
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any | None = None) -> None:
-        """The checkpoint before stays until the new one is whole."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with temporary.open("wb") as file:
-                torch.save(checkpoint, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
 
 
 def find_checkpoint(path: str) -> Path:

@@ -12,15 +12,15 @@ from lightning.pytorch.loggers import Logger
 from seq2see.data import AnyPairs, make_loader
 from seq2see.maps import AttentionLog
 from seq2see.options import LoggerKind, TrainOptions
-from seq2see.runs.checkpoint import AtomicCheckpointIO
 from seq2see.runs.data import normalized_targets
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import Prepared, steps_an_epoch, train_loader
 from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.terminal import Terminal, TrainingDisplay
-from seq2see.training import TrainingModule
 from seq2see.training.callbacks import Checkpoints, LogAttention, LogMetrics, Pace, ReportValidation, SamplesFile
+from seq2see.training.checkpoint_io import AtomicCheckpointIO
 from seq2see.training.loggers import MetricsFile
+from seq2see.training.module import TrainingModule
 from seq2see.training.moving_average import MovingAverage
 
 NUM_SAMPLES = 200  # validation pairs that each validation translates freely

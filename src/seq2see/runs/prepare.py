@@ -13,7 +13,7 @@ from seq2see.runs.choices import choose
 from seq2see.runs.corpus import corpus_of
 from seq2see.tasks import Pair, Task
 from seq2see.text import Tokenizer
-from seq2see.training import Budget
+from seq2see.training.budget import Budget
 from seq2see.transformer import Transformer
 
 NUM_VALIDATION = 2_000  # pairs at most that each validation looks at

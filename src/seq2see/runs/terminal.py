@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from seq2see.tasks import Pair
-from seq2see.training import Budget
+from seq2see.training.budget import Budget
 
 WIDTH = 80  # columns that everything fits into
 

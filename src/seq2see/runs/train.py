@@ -2,12 +2,14 @@
 
 import json
 import platform
+import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import lightning as L
+import numpy as np
 import torch
 
 import seq2see
@@ -19,7 +21,6 @@ from seq2see.runs.config import to_yaml
 from seq2see.runs.data import keep_split_off
 from seq2see.runs.evaluate import Evaluation, evaluate_pairs
 from seq2see.runs.expected import expected_of
-from seq2see.runs.fit import fit
 from seq2see.runs.folder import RunFolder, write_text
 from seq2see.runs.prepare import Prepared, prepare
 from seq2see.runs.summary import announce, summarise
@@ -83,7 +84,7 @@ def train_run(options: TrainOptions) -> Result:
     """
     watch = Stopwatch()
     RunFolder.check(options.run_dir)
-    L.seed_everything(options.seed, verbose=False)
+    _seed_everything(options.seed)
     prepared = prepare(options)
     folder = RunFolder.claim(options.run_dir, kind=options.task.kind)
     terminal = Terminal(folder.path / "train.log")
@@ -93,6 +94,8 @@ def train_run(options: TrainOptions) -> Result:
         keep_split_off(folder.path / "data", prepared.task, prepared.options)
         announce(prepared, terminal, folder)
         log = _attention_log(prepared, folder)
+        from seq2see.runs.fit import fit  # Lightning takes seconds to import: not before the data are known to be right
+
         outcome = fit(prepared, folder, terminal, log)
         result.steps, result.best = outcome.steps, outcome.best
         if log is not None:
@@ -162,10 +165,16 @@ def _fit(prepared: Prepared, pairs: Sequence[Pair]) -> bool:
     return longest <= model.max_positions
 
 
+def _seed_everything(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
 def _versions() -> dict[str, str]:
     return {
         "seq2see": seq2see.__version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "lightning": L.__version__,
+        "lightning": version("lightning"),
     }
