@@ -70,6 +70,7 @@ class LengthBuckets(Sampler[list[int]]):
         self._shuffle = shuffle
         self._seed = seed
         self._num_pairs = len(source_lengths)
+        self._counted: list[np.ndarray] | None = None  # the first shuffle, until the first epoch is planned
         self._num_batches = self._count()  # of all ranks together
         self._planned: tuple[int, list[np.ndarray]] | None = None  # the epoch that was planned last, and its batches
 
@@ -122,18 +123,22 @@ class LengthBuckets(Sampler[list[int]]):
             count = len(self._cut(self._by_length(np.arange(self._num_pairs))))
         else:
             pools = -(-self._num_pairs // self._pairs_a_pool())
-            count = min(len(self._shuffled(self._random(0, 0))) + pools - 1, self._num_pairs)
+            self._counted = self._shuffled(self._random(0, 0))
+            count = min(len(self._counted) + pools - 1, self._num_pairs)
         return -(-count // self._world_size) * self._world_size if self._shuffle else count
 
     def _plan(self, epoch: int) -> list[np.ndarray]:
         if not self._shuffle or not self._num_pairs:
             return self._cut(self._by_length(np.arange(self._num_pairs)))[::-1]
         attempt = 0
-        while len(batches := self._shuffled(self._random(epoch, attempt))) > self._num_batches:
+        counted, self._counted = self._counted, None
+        batches = counted if counted is not None and epoch == 0 else self._shuffled(self._random(epoch, attempt))
+        while len(batches) > self._num_batches:
             attempt += 1
             if attempt == _TRIES:  # the composition that was counted, in an order of this epoch's own
                 batches = self._shuffled(self._random(0, 0))
                 break
+            batches = self._shuffled(self._random(epoch, attempt))
         batches = _split_up(batches, min(self._num_batches, self._num_pairs))
         order = self._random(epoch, _TRIES).permutation(self._num_batches)
         return [batches[place % len(batches)] for place in order]
