@@ -6,7 +6,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.nn import functional as F
 
 from seq2see.attention import (
     AdditiveAttention,
@@ -142,9 +141,7 @@ def test_the_functions_dropout_leaves_the_weights_and_reaches_the_context():
     context, weights = scaled_dot_product_attention(query, key, value, dropout=0.5)
     torch.testing.assert_close(weights.sum(-1), torch.ones(1, 3))
     assert (context == 0).any() and not torch.equal(context, weights)
-    torch.manual_seed(0)
-    torch.randn(1, 3, 4), torch.randn(1, 8, 4)
-    torch.testing.assert_close(context, F.dropout(weights, 0.5) @ value)
+    torch.testing.assert_close(context[context != 0], 2 * weights[context != 0])  # the values are an identity
 
 
 @pytest.mark.parametrize("kind", ["scaled", "dot", "additive"])

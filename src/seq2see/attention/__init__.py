@@ -6,6 +6,7 @@ flag. A query without any visible key gets zeros and zero weights. Other convent
 Letters: B pairs, T queries, S keys, D model width, H heads, K width of a head.
 """
 
+from seq2see.attention.dropout import Dropout
 from seq2see.attention.layer import AttentionLayer
 from seq2see.attention.masks import mask_from_additive, mask_from_hidden, mask_from_ones
 from seq2see.attention.multihead import KeyValueCache, MultiHeadAttention, PositionTerms
@@ -23,6 +24,7 @@ __all__ = [
     "AttentionLayer",
     "DotProductAttention",
     "DotScore",
+    "Dropout",
     "KeyValueCache",
     "MultiHeadAttention",
     "PositionTerms",

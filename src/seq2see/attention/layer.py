@@ -2,6 +2,7 @@
 
 from torch import Tensor, nn
 
+from seq2see.attention.dropout import Dropout
 from seq2see.attention.multihead import KeyValueCache, MultiHeadAttention, PositionTerms
 from seq2see.attention.scores import ScoreFunction
 from seq2see.options import NormOrder, Score
@@ -45,7 +46,7 @@ class AttentionLayer(nn.Module):
         self.pre_norm = norm is NormOrder.pre
         self.attention = MultiHeadAttention(d_model, num_heads, dropout=attention_dropout, score=score, window=window)
         self.norm = nn.LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self,

@@ -1,8 +1,9 @@
 """Attention with one head: the function, and the modules around it."""
 
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from seq2see.attention.dropout import dropout as drop
+from seq2see.attention.dropout import require_probability
 from seq2see.attention.masks import broadcast_mask, limit_reach, masked_softmax
 from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
 
@@ -82,14 +83,7 @@ def attend(
         broadcast_mask(mask, query, num_keys), num_queries, num_keys, causal=causal, window=window, device=scores.device
     )
     weights = masked_softmax(scores, visible).to(value.dtype)
-    context = F.dropout(weights, dropout) @ value if dropout else weights @ value
-    return context, weights
-
-
-def require_probability(dropout: float) -> None:
-    """Raises ValueError unless this is a probability below 1."""
-    if not 0 <= dropout < 1:
-        raise ValueError(f"dropout ({dropout}) must be at least 0 and less than 1")
+    return drop(weights, dropout) @ value, weights
 
 
 class _SingleHeadAttention(nn.Module):

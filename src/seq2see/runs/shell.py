@@ -8,6 +8,7 @@ import os
 import sys
 from typing import Any
 
+from seq2see.runs.memory import keep_freed_memory
 from seq2see.runs.overrides import UsageError, read_overrides
 from seq2see.runs.signals import Terminated, listen
 
@@ -32,6 +33,7 @@ def main(command: str, help_text: str | None) -> None:
 def run(command: str, arguments: list[str]) -> int:
     """Runs a command and returns its exit code; messages go to stderr."""
     listen()
+    keep_freed_memory()
     try:
         return _run(command, arguments)
     except ValueError as error:

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from seq2see.attention import AttentionLayer, KeyValueCache, PositionTerms
+from seq2see.attention import AttentionLayer, Dropout, KeyValueCache, PositionTerms
 from seq2see.options import Activation, ModelOptions, NormOrder
 
 
@@ -29,7 +29,7 @@ class FeedForwardLayer(nn.Module):
         self.in_proj = nn.Linear(d_model, d_ff)
         self.gate_proj = nn.Linear(d_model, d_ff) if activation is Activation.swiglu else None
         self.out_proj = nn.Linear(d_ff, d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, D) to (B, T, D)."""

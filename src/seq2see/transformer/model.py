@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from seq2see.attention import KeyValueCache, PositionTerms
+from seq2see.attention import Dropout, KeyValueCache, PositionTerms
 from seq2see.options import ModelOptions, NormOrder, Position
 from seq2see.transformer.layers import DecoderLayer, EncoderLayer
 from seq2see.transformer.positions import PositionScheme, draw_positions, make_positions
@@ -81,7 +81,7 @@ class Transformer(nn.Module):
         self.output_proj = nn.Linear(self.d_model, target_vocab_size, bias=False)
         if options.tie_embeddings:
             self.output_proj.weight = self.target_embedding.weight
-        self.dropout = nn.Dropout(options.dropout)
+        self.dropout = Dropout(options.dropout)
         self._initialise()
 
     def forward(self, src: Tensor, src_mask: Tensor, tgt_in: Tensor) -> Tensor:
