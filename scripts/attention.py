@@ -1,16 +1,34 @@
-"""Writes a page of attention maps: of a model on any text, or of a run's log.
+"""Shows attention maps: of a model on any text, or of a run's log. Scores word alignments.
 
 Examples:
   python scripts/attention.py ckpt=RUN input=in.txt output=maps.html
-  echo "The dog sleeps ." | python scripts/attention.py ckpt=latest
-  python scripts/attention.py run=RUN output=maps.html      every logged step
+  python scripts/attention.py ckpt=RUN input=in.txt target=out.txt     the decoder is fed these
+  echo "The dog sleeps ." | python scripts/attention.py ckpt=latest format=terminal
+  python scripts/attention.py ckpt=RUN input=in.txt format=svg layer=2 head=1
+  python scripts/attention.py run=RUN output=maps.html                 every logged step
+  python scripts/attention.py gold=true.txt hypothesis=out.tsv         precision, recall, error rate
+  python scripts/attention.py gold=true.txt hypothesis=a.txt reverse=b.txt
 
 Settings:
   ckpt=            a run folder (its best checkpoint) or a .ckpt file, for any text
   run=             a run folder, for the maps that it logged
   input=           a file of lines; unset: standard input
-  output=          the page; unset: attention.html in this directory
+  target=          a file with a target for each line, fed beside the model's own output
+  format=html      a page; svg a figure, csv a row for each cell, terminal blocks in 80 columns
+  kind=cross       or encoder, decoder
+  layer= head=     from 1; layer= alone: the mean of its heads; none: the head that aligns best if
+                   that is known, or the mean of the last layer's (the output says which)
+  output=          unset: attention.html or attention.svg here; csv and terminal are printed
+  decode.beam_size=  ...    unset: as the run decoded
   accelerator=auto or cpu, gpu
+
+Links, one sentence a line:
+  gold=            true links: i-j sure, ipj or i?j possible; source word i, target word j
+  hypothesis=      links to score, in the same form or as translate.py writes tsv and jsonl
+  reverse=         links of the other direction, target word first, as its model writes them: adds
+                   intersection, union and grow-diag-final-and
+  reverse_turned=false      true: they are source word first already, as fast_align -r writes them
+  index_base=0     or 1: the number of the first word (translate.py counts from 0)
 """
 
 from seq2see.runs.shell import main

@@ -3,15 +3,16 @@
 Examples:
   python scripts/benchmark.py                          everything
   python scripts/benchmark.py suite=load               a million pairs: starts, memory, loader
+  python scripts/benchmark.py suite=train              a step beside torch's and Hugging Face's
   python scripts/benchmark.py suite=decode rounds=5    beside Hugging Face and CTranslate2
   python scripts/benchmark.py output=speed.json        the figures as a file, too
 
 Settings are key=value:
-  suite=         load, decode; all if left out
+  suite=         load, train, decode; all if left out
   rounds=3       medians are of so many, after one to warm up
   pairs=1000000  of suite=load
 
-The peers of suite=decode come with: pip install -e '.[bench]'
+The peers of train and decode come with: pip install -e '.[bench]'
 Let nothing else run: the machine's matrix peak and load are measured first.
 """
 

@@ -13,8 +13,10 @@ Settings:
   split=test       or train, valid, ood
   task.test=       a file of other pairs
   decode.beam_size=  decode.max_length=  ...     unset: as the run decoded
-  output=          folder for <split>.json and <split>.tsv; unset: RUN/evaluation
+  output=          folder for <split>.json, .tsv and .html; unset: RUN/evaluation
   baselines=true   what copying and the training pairs alone would score
+  report=true      <split>.html: the worst outputs and their attention, and whether attention
+                   tells wrong outputs from right ones
   accelerator=auto or cpu, gpu
 """
 

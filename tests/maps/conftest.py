@@ -7,8 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from seq2see.data import Batch
 from seq2see.maps import AttentionLog, Example, Maps
+from seq2see.maps.arrays import visible
+from seq2see.maps.table import HeadEffects
+from seq2see.options import ModelOptions
+from seq2see.text import BOS, EOS, PAD
+from seq2see.transformer import Transformer
 
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 100, 200, 300, 400, 600, 800, 1000, 1200)
 MODEL = {"d_model": 128, "num_heads": 4, "num_encoder_layers": 2, "num_decoder_layers": 2}
@@ -111,10 +118,34 @@ def _wanted_keys(
     return [aligned, np.minimum(rows, last), np.full(num_queries, last), np.minimum(rows + 1, last)][head % 4]
 
 
+def with_variants(log: AttentionLog, maps: Maps, hypotheses: Sequence[str], step: int) -> tuple[Maps, list[list[str]]]:
+    """The same maps with norms, in which EOS and BOS have a tenth of their weight, and those of the own outputs."""
+    tokens = [[*text.split(), "<eos>"] for text in hypotheses]
+    more = {}
+    for name, array in maps.named().items():
+        scale = np.ones((len(log.examples), array.shape[-1]), np.float32)
+        if name == "decoder":
+            scale[:, 0] = 0.1
+        else:
+            scale[np.arange(len(scale)), [len(example.source_tokens) - 1 for example in log.examples]] = 0.1
+        lengths = array * scale[:, None, None, None]
+        more[f"{name}_norm"] = lengths / np.maximum(lengths.sum(-1, keepdims=True), 1e-30)
+    for name in ("decoder_free", "cross_free", "decoder_free_norm", "cross_free_norm"):
+        cells = visible(name, log.examples, tokens)
+        shape = (len(cells), MODEL["num_decoder_layers"], MODEL["num_heads"], *cells.shape[1:])
+        noise = np.random.default_rng([step, len(name)]).normal(size=shape)
+        more[name] = softmax(noise, cells[:, None, None])
+    return maps._replace(**more), tokens
+
+
 def planted_log(
-    folder: Path | None = None, *, steps: Sequence[int] = STEPS, examples: Sequence[Example] | None = None
+    folder: Path | None = None,
+    *,
+    steps: Sequence[int] = STEPS,
+    examples: Sequence[Example] | None = None,
+    variants: bool = False,
 ) -> AttentionLog:
-    """The whole log, in a folder or in memory."""
+    """The whole log, in a folder or in memory; with `variants` also norms, own outputs and what heads are worth."""
     log = AttentionLog.create(folder, examples=examples or planted_examples(), model=MODEL)
     for step in steps:
         progress = 1 / (1 + np.exp(-1.8 * (np.log(step + 1) - 5)))
@@ -124,8 +155,31 @@ def planted_log(
             "val/loss": 4.3 * (1 - progress) + 0.06 + 0.03 * np.sin(step),
             "val/exact_match": float(np.clip(1.25 * progress - 0.25, 0, 1)),
         }
-        log.append(step, planted_maps(log, step), epoch=step / 160, scores=scores, hypotheses=hypotheses)
+        maps, tokens, effects = planted_maps(log, step), None, None
+        if variants:
+            maps, tokens = with_variants(log, maps, hypotheses, step)
+            effects = planted_effects() if step in (steps[0], steps[-1]) else None
+        log.append(
+            step,
+            maps,
+            epoch=step / 160,
+            scores=scores,
+            hypotheses=hypotheses,
+            hypothesis_tokens=tokens,
+            effects=effects,
+        )
     return log
+
+
+def planted_effects() -> HeadEffects:
+    """Head h of layer l costs 0.1 l + 0.01 h nats and a twelfth of the pairs when it is off."""
+    costs = 0.1 * np.arange(2)[:, None] + 0.01 * np.arange(4)
+    kinds = ("encoder", "decoder", "cross")
+    return HeadEffects(
+        {kind: costs / 2 for kind in kinds},
+        {kind: costs for kind in kinds},
+        {kind: np.full((2, 4), -1 / 12) for kind in kinds},
+    )
 
 
 def _hypothesis(example: Example, progress: float) -> str:
@@ -144,3 +198,37 @@ def make_log() -> Callable[..., AttentionLog]:
 def make_maps() -> Callable[..., Maps]:
     """`planted_maps`, for tests in other files."""
     return planted_maps
+
+
+def small_model(**options: object) -> Transformer:
+    """Two heads of width 8 in three encoder layers and one decoder layer, untrained, with dropout."""
+    torch.manual_seed(0)
+    sizes = {
+        "d_model": 16,
+        "d_ff": 32,
+        "num_heads": 2,
+        "num_encoder_layers": 3,
+        "num_decoder_layers": 1,
+        "dropout": 0.3,
+    }
+    return Transformer(ModelOptions(**{**sizes, **options}), 12, 14)
+
+
+@pytest.fixture
+def make_model() -> Callable[..., Transformer]:
+    """`small_model`, for tests in other files."""
+    return small_model
+
+
+@pytest.fixture
+def batch() -> Batch:
+    """Three pairs: different lengths on both sides, one of them a lone EOS."""
+    texts = ([[5, 6, 7, 8], [9], [4, 5]], [[6, 5], [7, 8, 9, 10, 11], []])
+    sources, targets = ([torch.tensor([*ids, EOS]) for ids in side] for side in texts)
+    src, tgt_out = (
+        torch.nn.utils.rnn.pad_sequence(side, batch_first=True, padding_value=PAD) for side in (sources, targets)
+    )
+    tgt_in = torch.full_like(tgt_out, PAD)
+    for row, target in enumerate(targets):
+        tgt_in[row, : len(target)] = torch.tensor([BOS, *target[:-1].tolist()])
+    return Batch(torch.arange(3), src, src != PAD, tgt_in, tgt_out)

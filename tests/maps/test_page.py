@@ -67,7 +67,7 @@ def test_no_token_can_end_the_data_or_start_a_script(hostile_log: AttentionLog, 
 
 def test_maps_travel_as_one_byte_a_cell_and_keep_their_values(make_log):
     log = make_log(steps=(300,))
-    raw = zlib.decompress(base64.b64decode(data_of(page.render(log))["maps"][0]))
+    raw = zlib.decompress(base64.b64decode(data_of(page.render(log))["maps"][0]["weights"]))
     sources = [len(example.source_tokens) for example in log.examples]
     targets = [len(example.target_tokens) for example in log.examples]
     cells = sum(8 * (s * s + t * t + t * s) for s, t in zip(sources, targets, strict=True))
@@ -120,4 +120,29 @@ def test_a_page_too_large_leaves_out_steps_but_not_the_first_and_the_last(make_l
     steps = [step["step"] for step in data["steps"]]
     assert steps[0] == 0 and steps[-1] == 1200 and 2 < len(steps) < len(log.steps) == data["numStored"]
     assert len(data["maps"]) == len(steps) == len(data["measures"]["cross"]["entropy"])
-    assert sum(map(len, data["maps"])) <= 1e5
+    assert sum(len(step["weights"]) for step in data["maps"]) <= 1e5
+
+
+def test_norms_and_own_outputs_travel_beside_the_weights(make_log):
+    log = make_log(steps=(0, 300), variants=True)
+    data = data_of(page.render(log))
+    assert [sorted(step) for step in data["maps"]] == [["free", "freeNorms", "norms", "weights"]] * 2
+    tokens = log.at(300).hypothesis_tokens
+    assert data["steps"][1]["hypothesisTokens"] == [list(each) for each in tokens]
+    raw = zlib.decompress(base64.b64decode(data["maps"][1]["free"]))
+    sources = [len(example.source_tokens) for example in log.examples]
+    assert len(raw) == sum(8 * (len(t) * len(t) + len(t) * s) for s, t in zip(sources, tokens, strict=True))
+
+
+def test_a_page_too_large_first_goes_without_norms_and_outputs_of_inner_steps(make_log):
+    log = make_log(variants=True)
+    whole = data_of(page.render(log))
+    total = sum(len(text) for step in whole["maps"] for text in step.values())
+    data = data_of(page.render(log, max_megabytes=0.6 * total / 1e6))
+    full = [len(step) == 4 for step in data["maps"]]
+    assert len(full) == len(log.steps) and full[0] and full[-1] and 2 < sum(full) < len(full)
+    assert sum(len(text) for step in data["maps"] for text in step.values()) <= 0.6 * total
+
+
+def test_the_page_of_a_default_run_with_all_its_maps_stays_below_eight_megabytes(make_log):
+    assert len(page.render(make_log(steps=range(0, 2500, 100), variants=True)).encode()) < 8e6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import shutil
 import time
 import xml.etree.ElementTree as ElementTree
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from seq2see.maps import AttentionLog, Example, Maps, page
+from seq2see.maps.notebook import frame
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ARGUMENTS = [
@@ -46,9 +48,17 @@ def show(browser, tmp_path: Path) -> Iterator[Callable]:
     """Opens a log's page; at the end no error may have been logged and no request made."""
     contexts, complaints = [], []
 
-    def open_page(log: AttentionLog, *, address: str = "", width: int = 1280, height: int = 800, scheme: str = "light"):
+    def open_page(
+        log: AttentionLog,
+        *,
+        address: str = "",
+        width: int = 1280,
+        height: int = 800,
+        scheme: str = "light",
+        html: str | None = None,
+    ):
         file = tmp_path / "attention.html"
-        file.write_text(page.render(log), encoding="utf-8")
+        file.write_text(page.render(log) if html is None else html, encoding="utf-8")
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True)
         contexts.append(context)
         tab = context.new_page()
@@ -61,7 +71,8 @@ def show(browser, tmp_path: Path) -> Iterator[Callable]:
             "request", lambda request: complaints.append(request.url) if not request.url.startswith("file:") else None
         )
         tab.goto(file.as_uri() + address)
-        settle(tab)
+        if html is None:
+            settle(tab)
         return tab
 
     yield open_page
@@ -72,10 +83,15 @@ def show(browser, tmp_path: Path) -> Iterator[Callable]:
 
 def settle(tab) -> None:
     """Wait until the last change has been drawn."""
+    until(tab, "(({ turn, settled }) => turn && turn === settled)(document.documentElement.dataset)")
+
+
+def until(tab, condition: str) -> None:
+    """Wait for an expression to hold; playwright's own wait needs what the content policy forbids."""
     deadline = time.monotonic() + 20
-    while not tab.evaluate("(({ turn, settled }) => turn && turn === settled)(document.documentElement.dataset)"):
-        assert time.monotonic() < deadline, "the page has not finished drawing"
-        tab.wait_for_timeout(20)
+    while not tab.evaluate(condition):
+        assert time.monotonic() < deadline, f"the page has not come to this: {condition}"
+        time.sleep(0.02)
 
 
 def cells_of(tab) -> str:
@@ -109,11 +125,13 @@ def test_play_walks_through_training_and_stops(show, make_log):
     tab = show(make_log(steps=(0, 100, 1000)))
     tab.evaluate(
         "(() => { const name = document.querySelector('#step-name'); window.seen = [];"
-        " new MutationObserver(() => window.seen.push(name.textContent)).observe(name, { childList: true }); })()"
+        " new MutationObserver(() => window.seen.push(name.textContent)).observe(name, { childList: true });"
+        " const play = document.querySelector('#play'); window.pressed = [];"
+        " new MutationObserver(() => window.pressed.push(play.getAttribute('aria-pressed')))"
+        ".observe(play, { attributeFilter: ['aria-pressed'] }); })()"
     )
     tab.click("#play")
-    tab.wait_for_selector("#play[aria-pressed=true]")
-    tab.wait_for_selector("#play[aria-pressed=false]", timeout=20_000)
+    until(tab, "window.pressed.includes('true') && window.pressed.at(-1) === 'false'")
     settle(tab)
     seen = [name.split(",")[0] for name in tab.evaluate("window.seen")]
     assert list(dict.fromkeys(seen)) == ["step 0", "step 100", "step 1\u202f000"]
@@ -148,7 +166,7 @@ def test_the_sentence_says_the_stored_weight(show, make_log):
 
 
 def test_everything_can_be_reached_with_the_keyboard(show, make_log):
-    tab = show(make_log())
+    tab = show(make_log(steps=(0, 100), variants=True))
     reached = set()
     for _ in range(90):
         tab.keyboard.press("Tab")
@@ -158,7 +176,8 @@ def test_everything_can_be_reached_with_the_keyboard(show, make_log):
             )
         )
     wanted = {
-        "example", "example-on", "tab-cross", "measure", "sorted", "thumbs", "scale", "rows", "other-step", "drawing",
+        "cells-choice", "fed", "example", "example-on", "tab-cross",
+        "measure", "sorted", "thumbs", "scale", "rows", "other-step", "drawing",
         "plate", "truth", "play", "step", "ledger", "theme", "save-svg", "save-csv", "copy-link",
     }  # fmt: skip
     assert wanted <= reached
@@ -275,14 +294,16 @@ def test_hostile_long_right_to_left_and_wide_tokens_are_only_text(show, make_log
         Example(0, text, text, (*words, "<eos>"), (*words, "<eos>"), links=tuple((i, i) for i in range(6))),
         Example(1, "a", "", ("a", "<eos>"), ("<eos>",)),
     ]
-    log = make_log(None, steps=(0, 10), examples=examples)
+    log = make_log(None, steps=(0, 10), examples=examples, variants=True)
     tab = show(log, address="#kind=cross&pair=1&layer=1&head=1&step=10&row=1&column=2")
     assert tab.locator("img").count() == 0
     assert words[0] in tab.inner_text("#texts") and words[1] in tab.inner_text("#said")
     for drawing in ("map", "lines"):
         for pair in (1, 2):
-            tab = show(log, address=f"#kind=decoder&pair={pair}&drawing={drawing}")
-            assert tab.evaluate("document.documentElement.scrollWidth") <= 1280
+            for fed in ("reference", "output"):
+                tab = show(log, address=f"#kind=decoder&pair={pair}&drawing={drawing}&fed={fed}&cells=norms")
+                assert tab.evaluate("document.documentElement.scrollWidth") <= 1280
+                assert tab.locator("img").count() == 0
 
 
 def test_a_map_of_512_by_512_draws(show):
@@ -320,3 +341,131 @@ def test_a_log_of_one_step_without_truth_has_no_tape_and_no_marks(show, make_map
     assert not tab.is_visible("#tape")
     assert tab.inner_text("#marks") == ""
     assert "reference" not in tab.inner_text("#texts")
+
+
+def test_norms_take_the_place_of_weights_on_the_page_in_the_address_and_in_words(show, make_log):
+    log = make_log(steps=(0, 100, 1200), variants=True)
+    place = "#kind=cross&pair=1&layer=2&head=3&step=1200&row=9&column=9"
+    tab = show(log, address=place)
+    before, thumbs = cells_of(tab), tab.evaluate("document.querySelector('#thumbs canvas').toDataURL()")
+    film = tab.evaluate("document.querySelector('#film canvas').toDataURL()")
+    weight = tab.inner_text(".readout")
+    tab.focus("#plate")
+    tab.keyboard.press("n")
+    settle(tab)
+    assert cells_of(tab) != before
+    assert tab.evaluate("document.querySelector('#thumbs canvas').toDataURL()") != thumbs
+    assert tab.evaluate("document.querySelector('#film canvas').toDataURL()") != film
+    assert "cells=norms" in tab.url
+    assert tab.inner_text("#plate-title").endswith(", norms")
+    expected = log.maps(1200).cross_norm[0, 1, 2, 8, 8]
+    assert float(tab.inner_text(".readout")) == pytest.approx(expected, abs=0.01) != float(weight)
+    assert f"{tab.inner_text('.readout')} of what the head adds comes from \u201c<eos>\u201d" in tab.inner_text("#said")
+    again = show(log, address=f"{place}&cells=norms")
+    assert cells_of(again) == cells_of(tab)
+    again.click("#cells-choice >> text=weights")
+    settle(again)
+    assert "cells" not in again.url and again.inner_text(".readout") == weight
+
+
+def test_own_outputs_have_their_own_words_rows_and_marks_at_each_step(show, make_log):
+    log = make_log(steps=(0, 100, 1200), variants=True)
+    tab = show(log, address="#kind=cross&pair=3&layer=1&head=1&step=100")
+    tab.click("#fed >> text=own output")
+    settle(tab)
+    tokens = log.at(100).hypothesis_tokens[2]
+    assert tokens != log.examples[2].target_tokens
+    assert "fed=output" in tab.url and tab.inner_text("#plate-title").endswith(", own output")
+    rows = tab.evaluate("Array.from(document.querySelectorAll('#plate [data-row]'), (label) => label.textContent)")
+    assert rows == list(tokens)
+    assert tab.inner_text("#marks") == "", "the true links are those of another text"
+    tab.focus("#plate")
+    tab.keyboard.press("Home")
+    settle(tab)
+    said = tab.inner_text("#said")
+    assert "Layer 1, head 1, fed its own output: when predicting" in said
+    row = int(re.search(r"row=(\d+)", tab.url).group(1)) - 1
+    expected = log.maps(100).cross_free[2, 0, 0, row, 0]
+    assert float(tab.inner_text(".readout")) == pytest.approx(expected, abs=0.01)
+    tab.keyboard.press(".")
+    settle(tab)
+    rows = tab.evaluate("Array.from(document.querySelectorAll('#plate [data-row]'), (label) => label.textContent)")
+    assert rows == list(log.at(1200).hypothesis_tokens[2]) == list(log.examples[2].target_tokens)
+    assert "hit" in tab.inner_text("#marks"), "the output is the reference, so its links are known"
+    tab.keyboard.press("n")
+    settle(tab)
+    assert tab.inner_text("#plate-title").endswith(", norms, own output")
+    tab.click("#tab-encoder")
+    settle(tab)
+    assert not tab.is_visible("#fed-field") and "own output" not in tab.inner_text("#plate-title")
+    tab.click("#tab-decoder")
+    settle(tab)
+    columns = tab.evaluate(
+        "Array.from(document.querySelectorAll('#plate [data-column]'), (label) => label.textContent)"
+    )
+    assert columns == ["<bos>", *log.at(1200).hypothesis_tokens[2][:-1]]
+    tab.keyboard.press("o")
+    settle(tab)
+    assert "fed" not in tab.url
+
+
+def test_maps_of_two_different_texts_are_not_subtracted(show, make_log):
+    log = make_log(steps=(0, 100, 1200), variants=True)
+    tab = show(log, address="#kind=cross&pair=3&layer=1&head=1&step=100&fed=output&with=1200.1.1")
+    assert "different texts" in tab.inner_text("#compare-note")
+    assert "minus" not in tab.inner_text("#plate-title")
+    tab.click("#shows >> text=other")
+    settle(tab)
+    rows = tab.evaluate("Array.from(document.querySelectorAll('#plate [data-row]'), (label) => label.textContent)")
+    assert rows == list(log.at(1200).hypothesis_tokens[2])
+    tab.click("#fed >> text=reference")
+    tab.click("#shows >> text=difference")
+    settle(tab)
+    assert tab.inner_text("#compare-note") == "" and "minus" in tab.inner_text("#plate-title")
+
+
+def test_what_a_head_is_worth_stands_beside_its_map_and_in_the_table(show, make_log):
+    tab = show(make_log(steps=(0, 100, 1200), variants=True), address="#kind=decoder&pair=1&layer=2&head=4&step=1200")
+    assert tab.inner_text("#worth") == "head off: loss +0.130, exact match \u22120.08"
+    tab.click("#ledger >> text=off: loss")
+    settle(tab)
+    assert tab.inner_text("#ledger tbody tr:first-child th") == "L2 H4"
+    tab.select_option("#measure", "importance")
+    tab.check("#sorted")
+    settle(tab)
+    assert tab.inner_text("#thumbs .thumb:first-child .thumb-name").split() == ["2.4", "0.065"]
+    tab.focus("#plate")
+    tab.keyboard.press(",")
+    settle(tab)
+    assert tab.inner_text("#worth").endswith("exact match \u22120.08 at step 1\u202f200")
+    assert "were measured at step 1\u202f200" in tab.inner_text("#ledger-note")
+
+
+def test_steps_that_went_without_norms_say_so(show, make_log, monkeypatch: pytest.MonkeyPatch):
+    log = make_log(variants=True)
+    html = page.render(log, max_megabytes=0.4)
+    monkeypatch.setattr(page, "render", lambda log: html)
+    tab = show(log, address="#kind=cross&pair=1&layer=1&head=1&step=1200&cells=norms&fed=output")
+    assert tab.inner_text("#plate-title").endswith(", norms, own output") and tab.inner_text("#variant-note") == ""
+    tab.focus("#plate")
+    tab.keyboard.press(",")
+    settle(tab)
+    assert "norms" not in tab.inner_text("#plate-title") and "Left out at this step" in tab.inner_text("#variant-note")
+
+
+def test_a_log_without_norms_and_outputs_does_not_offer_them(show, make_log):
+    tab = show(make_log(steps=(0, 100)), address="#kind=cross&pair=1&layer=1&head=1&step=100&cells=norms&fed=output")
+    assert not tab.is_visible("#cells-field") and not tab.is_visible("#fed-field")
+    assert tab.inner_text("#worth") == "" == tab.inner_text("#variant-note")
+    assert tab.inner_text("#plate-title") == "Cross-attention, layer 1, head 1"
+
+
+def test_it_works_inside_a_notebooks_frame(show, make_log):
+    log = make_log(steps=(0, 100), variants=True)
+    tab = show(log, html=f"<!DOCTYPE html><title>notebook</title>{frame(log, height=700)}")
+    inside = next(each for each in tab.frames if each is not tab.main_frame)
+    inside.wait_for_selector("html[data-settled]")
+    inside.press("#step", "Home")
+    until(inside, "document.querySelector('#step-name').textContent.startsWith('step 0')")
+    settle(inside)
+    assert "Cross-attention" in inside.inner_text("#plate-title")

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seq2see.maps import AttentionLog, Example, Maps
+from seq2see.maps import AttentionLog, Example, Maps, page
 from seq2see.maps.index import write_atomically
 from seq2see.maps.store import densest_step
-from seq2see.maps.table import baselines
+from seq2see.maps.table import baselines, summary
 
 MODEL = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 3, "num_decoder_layers": 1}
 
@@ -49,7 +49,12 @@ def test_encoder_and_decoder_may_differ_in_depth_and_length(tmp_path: Path, make
 def test_padding_beyond_the_longest_example_is_cut_and_hidden_cells_become_zero(make_maps):
     log = AttentionLog.create(None, examples=small_examples(), model=MODEL)
     maps = make_maps(log, 0)
-    padded = Maps(*(np.pad(array, [(0, 0)] * 3 + [(0, 5)] * 2, constant_values=0.25) for array in maps))
+    padded = Maps(
+        **{
+            name: np.pad(array, [(0, 0)] * 3 + [(0, 5)] * 2, constant_values=0.25)
+            for name, array in maps.named().items()
+        }
+    )
     log.append(0, padded)
     np.testing.assert_array_equal(log.maps(0).cross, maps.cross)
 
@@ -60,7 +65,7 @@ def test_index_says_what_the_maps_are_of(tmp_path: Path, make_maps):
         200, make_maps(log, 200), epoch=1.5, scores={"val/loss": math.nan, "train/loss": 0.5}, hypotheses=["x", "y"]
     )
     index = json.loads((tmp_path / "index.json").read_text(encoding="utf-8"))
-    assert index["schema"] == 1
+    assert index["schema"] == 2
     assert index["model"] == MODEL
     assert index["examples"][0]["links"] == [[0, 1], [2, 0]]
     assert index["examples"][0]["special"] == {"source_eos": 3, "target_bos": 0, "target_eos": 2}
@@ -72,6 +77,7 @@ def test_index_says_what_the_maps_are_of(tmp_path: Path, make_maps):
             "file": "step-00000200.npz",
             "scores": {"val/loss": None, "train/loss": 0.5},
             "hypotheses": ["x", "y"],
+            "hypothesis_tokens": None,
         }
     ]
     stored = AttentionLog.open(tmp_path).at(200)
@@ -120,6 +126,101 @@ def test_thinning_keeps_the_first_the_last_and_log_spaced_steps(tmp_path: Path, 
     assert log.steps[0] == 0 and log.steps[-1] == 1000
     assert sum(step <= 50 for step in log.steps) >= 2
     assert {row.step for row in log.measures()} == set(steps), "the measures of thinned steps stay"
+
+
+def test_a_thinned_step_keeps_its_scores_and_says_where_its_maps_went(tmp_path: Path, make_maps):
+    log = AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL, max_megabytes=0.004)
+    for step in range(6):
+        log.append(step, make_maps(log, step), scores={"val/loss": 0.5 * step}, hypotheses=["x", "y"])
+    again = AttentionLog.open(tmp_path)
+    assert len(again.steps) < 6 and again.steps[0] == 0 and again.steps[-1] == 5
+    assert [stored.step for stored in again.history] == list(range(6))
+    assert [stored.scores["val/loss"] for stored in again.history] == [0.5 * step for step in range(6)]
+    entries = json.loads((tmp_path / "index.json").read_text(encoding="utf-8"))["steps"]
+    assert [entry["file"] is not None for entry in entries] == [step in again.steps for step in range(6)]
+    gone = next(step for step in range(6) if step not in again.steps)
+    assert again.at(gone).hypotheses == ("x", "y")
+    with pytest.raises(ValueError, match=rf"step {gone}: its maps were dropped .* 0\.004 megabytes; choose one of 0, "):
+        again.maps(gone)
+    again.append(3, make_maps(again, 3))  # a resumed run
+    assert [stored.step for stored in again.history] == [0, 1, 2, 3]
+
+
+def test_norms_and_own_outputs_come_back_with_the_tokens_they_are_of(tmp_path: Path, make_log):
+    log = make_log(tmp_path, steps=(0, 100), variants=True)
+    again = AttentionLog.open(tmp_path)
+    tokens = again.at(100).hypothesis_tokens
+    assert tokens is not None and all(each[-1] == "<eos>" for each in tokens)
+    assert tokens != again.at(0).hypothesis_tokens
+    maps = again.maps(100)
+    assert maps.cross_free is not None and maps.cross_free.shape[3] == max(map(len, tokens))
+    for name, array in maps.named().items():
+        assert np.abs(array - log.maps(100).named()[name]).max() < 1e-3
+        cells = again.visible(name, 100)
+        assert np.abs(array.sum(-1) - cells.any(-1)[:, None, None]).max() < 1e-3
+        assert (array[np.broadcast_to(~cells[:, None, None], array.shape)] == 0).all()
+
+
+def test_own_outputs_without_their_tokens_are_refused(make_log, make_maps):
+    log = make_log(steps=(0,), variants=True)
+    with pytest.raises(ValueError, match="need hypothesis_tokens"):
+        log.append(1, log.maps(0))
+    with pytest.raises(ValueError, match="1 hypotheses for 12 examples"):
+        log.append(1, log.maps(0), hypothesis_tokens=[["a"]])
+    tokens = [["a"]] * 12
+    with pytest.raises(ValueError, match=r"decoder_free maps have shape .* need \(12, 2, 4, 2, 2\)"):
+        log.append(
+            1,
+            log.maps(0)._replace(decoder_free=np.zeros((12, 2, 4, 1, 1))),
+            hypothesis_tokens=[*tokens[1:], ["a", "b"]],
+        )
+
+
+def test_what_heads_are_worth_stands_in_the_table_where_it_was_measured(tmp_path: Path, make_log):
+    make_log(tmp_path, steps=(0, 10, 100), variants=True)
+    with (tmp_path / "metrics.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    first, middle = (
+        next(row for row in rows if row["step"] == step and row["layer"] == "1" and row["head"] == "2")
+        for step in ("0", "10")
+    )
+    assert (first["importance"], first["ablation_loss"], first["ablation_exact_match"]) == (
+        "0.06",
+        "0.12",
+        "-0.0833333",
+    )
+    assert middle["importance"] == middle["ablation_loss"] == middle["ablation_exact_match"] == ""
+
+
+def test_a_log_of_schema_1_still_opens(tmp_path: Path, make_maps):
+    log = AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
+    log.append(0, make_maps(log, 0), hypotheses=["x", "y"])
+    index = json.loads((tmp_path / "index.json").read_text(encoding="utf-8"))
+    del index["steps"][0]["hypothesis_tokens"]
+    (tmp_path / "index.json").write_text(json.dumps({**index, "schema": 1}), encoding="utf-8")
+    again = AttentionLog.open(tmp_path)
+    assert again.at(0).hypothesis_tokens is None and again.maps(0).cross_norm is None
+    assert "head_distance" in page.render(again)
+
+
+def test_a_summary_is_a_handful_of_finite_numbers(make_log):
+    log = make_log(steps=(0, 100))
+    last = summary([row for row in log.measures() if row.step == 100])
+    assert set(last) == {
+        "attention/cross_alignment_error_rate",
+        "attention/encoder_entropy",
+        "attention/decoder_entropy",
+        "attention/cross_entropy",
+        "attention/drift",
+    }
+    rates = [row.alignment_error_rate for row in log.measures() if row.step == 100 and row.kind == "cross"]
+    assert last["attention/cross_alignment_error_rate"] == min(rates)
+    assert "attention/drift" not in summary([row for row in log.measures() if row.step == 0])
+
+
+def test_save_writes_the_page(tmp_path: Path, make_log):
+    file = make_log(steps=(0,)).save(tmp_path / "maps.html", title="a < b")
+    assert "<title>a &lt; b</title>" in file.read_text(encoding="utf-8")
 
 
 def test_the_step_dropped_is_the_densest_in_log_distance():

@@ -157,13 +157,13 @@ def test_baselines_need_the_training_pairs_and_are_left_out_with_a_note(
 def test_pairs_unlike_those_of_training_are_a_split_of_their_own(small_run: Path, tmp_path: Path) -> None:
     options = EvaluateOptions(ckpt=str(small_run), output=str(tmp_path), split=Split.ood, baselines=False)
     evaluation, files = evaluate(options)
-    assert [file.name for file in files] == ["ood.json", "ood.tsv"]
+    assert [file.name for file in files] == ["ood.json", "ood.tsv", "ood.html"]
     assert "12 to 24 letters" in evaluation.notes[-1]
 
 
 def test_other_data_do_not_replace_the_runs_own_scores(small_run: Path, tmp_path: Path) -> None:
     _, files = evaluate(other_data(small_run, tmp_path, "a b\ta b", name="test.tsv"))
-    assert [file.name for file in files] == ["other-test.json", "other-test.tsv"]
+    assert [file.name for file in files] == ["other-test.json", "other-test.tsv", "other-test.html"]
 
 
 def test_a_run_that_cannot_be_written_to_still_gives_its_scores(small_run: Path, tmp_path: Path) -> None:

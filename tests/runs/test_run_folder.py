@@ -64,7 +64,7 @@ def test_evaluating_gives_the_very_scores_that_training_reported(small_run: Path
     evaluation, files = evaluate(EvaluateOptions(ckpt=str(small_run), output=str(tmp_path)))
     result = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
     assert evaluation.scores == result["test"]
-    assert [file.name for file in files] == ["test.json", "test.tsv"]
+    assert [file.name for file in files] == ["test.json", "test.tsv", "test.html"]
     assert (tmp_path / "test.tsv").read_text() == (small_run / "evaluation" / "test.tsv").read_text()
 
 
@@ -82,7 +82,7 @@ def test_other_pairs_can_be_scored(small_run: Path, tmp_path: Path) -> None:
     options = EvaluateOptions(ckpt=str(small_run), output=str(tmp_path / "scores"))
     options.task.test = str(other)
     evaluation, files = evaluate(options)
-    assert len(evaluation.pairs) == 2 and [file.name for file in files] == ["new.json", "new.tsv"]
+    assert len(evaluation.pairs) == 2 and [file.name for file in files] == ["new.json", "new.tsv", "new.html"]
 
 
 def test_decoding_keys_that_are_given_win_over_those_of_the_run(small_run: Path, tmp_path: Path) -> None:

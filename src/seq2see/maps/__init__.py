@@ -1,11 +1,14 @@
 """Attention maps: captured, stored, measured and shown.
 
-`maps.open("RUN")` reads a run's log; the page: `from seq2see.maps import page; page.render(log)`.
+`maps.open("RUN")` reads a run's log, `maps.from_hf(outputs, tokens)` and `maps.from_arrays(...)` make one of another
+model's weights; `log.show()` in a notebook, `log.save("maps.html")` anywhere.
 """
 
+from seq2see.maps.arrays import Maps
 from seq2see.maps.index import Example, StoredStep
-from seq2see.maps.store import AttentionLog, Maps
+from seq2see.maps.outside import from_arrays, from_hf
+from seq2see.maps.store import AttentionLog
 
 open = AttentionLog.open
 
-__all__ = ["AttentionLog", "Example", "Maps", "StoredStep", "open"]
+__all__ = ["AttentionLog", "Example", "Maps", "StoredStep", "from_arrays", "from_hf", "open"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple
 
-SCHEMA = 1
+SCHEMA = 2  # 1 had no norms, no own outputs and no entries of thinned steps; it still opens
 DIMENSIONS = ("d_model", "num_heads", "num_encoder_layers", "num_decoder_layers")
 
 
@@ -69,12 +69,14 @@ class Example:
 
 @dataclass(frozen=True)
 class StoredStep:
-    """What is known of one stored step besides its maps."""
+    """What is known of one step besides its maps."""
 
     step: int  # optimiser steps
     epoch: float | None = None
     scores: Mapping[str, float] = field(default_factory=dict)  # by their logged names, such as "val/loss"
     hypotheses: tuple[str, ...] | None = None  # one text an example
+    hypothesis_tokens: tuple[tuple[str, ...], ...] | None = None  # of the model's own outputs, for `*_free` maps
+    has_maps: bool = True  # False: thinned away
 
 
 class Index(NamedTuple):
@@ -161,16 +163,24 @@ def _step_entry(stored: StoredStep) -> dict:
     return {
         "step": stored.step,
         "epoch": stored.epoch,
-        "file": step_file_name(stored.step),
+        "file": step_file_name(stored.step) if stored.has_maps else None,
         "scores": {name: float(value) if math.isfinite(value) else None for name, value in stored.scores.items()},
         "hypotheses": None if stored.hypotheses is None else list(stored.hypotheses),
+        "hypothesis_tokens": None if stored.hypothesis_tokens is None else list(map(list, stored.hypothesis_tokens)),
     }
 
 
 def _stored_step(entry: dict) -> StoredStep:
     scores = {name: math.nan if value is None else float(value) for name, value in entry["scores"].items()}
-    hypotheses = entry["hypotheses"]
-    return StoredStep(int(entry["step"]), entry["epoch"], scores, None if hypotheses is None else tuple(hypotheses))
+    hypotheses, tokens = entry["hypotheses"], entry.get("hypothesis_tokens")
+    return StoredStep(
+        int(entry["step"]),
+        entry["epoch"],
+        scores,
+        None if hypotheses is None else tuple(hypotheses),
+        None if tokens is None else tuple(map(tuple, tokens)),
+        has_maps=entry["file"] is not None,
+    )
 
 
 def _read_json(file: Path) -> dict:

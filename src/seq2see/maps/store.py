@@ -2,8 +2,8 @@
 
 `index.json` says what the maps are of (model, tokens, true links) and what each step scored; `step-00000200.npz` holds
 one step's maps in float16; `metrics.csv` holds one row of measures for each step, kind, layer and head, computed before
-that rounding. A log can also live in memory (`folder=None`): what a finished checkpoint attends to is a log of one
-step.
+that rounding. A step whose maps were thinned away keeps its scores and measures. A log can also live in memory
+(`folder=None`): what a finished checkpoint attends to is a log of one step.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import math
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2see.maps import arrays
+from seq2see.maps.arrays import KINDS, Maps
 from seq2see.maps.index import (
     DIMENSIONS,
     Example,
@@ -29,22 +31,9 @@ from seq2see.maps.index import (
     write_atomically,
     write_index,
 )
-from seq2see.maps.table import MeasureRow, read_table, table_of, write_table
+from seq2see.maps.table import HeadEffects, MeasureRow, read_table, table_of, write_table
 
-KINDS = ("encoder", "decoder", "cross")
-
-
-class Maps(NamedTuple):
-    """Attention weights of one step, float32 (examples, layers, heads, query, key), zero at padding.
-
-    encoder: source tokens look at source tokens, EOS included.
-    decoder: what has been read so far (BOS + target) looks at itself.
-    cross: row t reads tgt_in[t], predicts tgt_out[t], and looks at the source tokens.
-    """
-
-    encoder: NDArray
-    decoder: NDArray
-    cross: NDArray
+__all__ = ["KINDS", "AttentionLog", "Maps", "densest_step"]
 
 
 class AttentionLog:
@@ -119,10 +108,14 @@ class AttentionLog:
         step: int = 0,
         scores: Mapping[str, float] | None = None,
         hypotheses: Sequence[str] | None = None,
+        hypothesis_tokens: Sequence[Sequence[str]] | None = None,
+        effects: HeadEffects | None = None,
     ) -> AttentionLog:
-        """A log in memory of one step, such as a finished checkpoint's maps of any text."""
+        """A log in memory of one step, such as a finished checkpoint's maps of any text; arguments as in `append`."""
         log = cls.create(None, examples=examples, model=model)
-        log.append(step, maps, scores=scores, hypotheses=hypotheses)
+        log.append(
+            step, maps, scores=scores, hypotheses=hypotheses, hypothesis_tokens=hypothesis_tokens, effects=effects
+        )
         return log
 
     @classmethod
@@ -151,11 +144,16 @@ class AttentionLog:
 
     @property
     def steps(self) -> list[int]:
-        """Stored steps, ascending."""
-        return sorted(self._steps)
+        """Steps whose maps are stored, ascending."""
+        return sorted(step for step, stored in self._steps.items() if stored.has_maps)
+
+    @property
+    def history(self) -> list[StoredStep]:
+        """All steps ever appended, also those whose maps were thinned away, ascending."""
+        return [self._steps[step] for step in sorted(self._steps)]
 
     def at(self, step: int) -> StoredStep:
-        """Scores and hypotheses of a stored step."""
+        """Scores and hypotheses of a step."""
         if step not in self._steps:
             raise ValueError(f"step {step} is not stored; choose one of {', '.join(map(str, self.steps)) or '(none)'}")
         return self._steps[step]
@@ -164,21 +162,61 @@ class AttentionLog:
         """The maps of a stored step, float32.
 
         Raises:
-            ValueError: the step is not stored, or its file is missing or damaged.
+            ValueError: the step is not stored, its maps were thinned away, or its file is damaged.
         """
-        self.at(step)
+        stored = self.at(step)
+        if not stored.has_maps:
+            raise ValueError(
+                f"step {step}: its maps were dropped to keep the log within {self.max_megabytes:g} megabytes; choose"
+                f" one of {', '.join(map(str, self.steps))}, or train with a larger attention_log.max_megabytes"
+            )
         if self.folder is None:
             return self._maps[step]
         file = self._step_file(step)
         try:
-            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-                maps = Maps(*(arrays[kind].astype(np.float32) for kind in KINDS))
-            self._check_shapes(maps)
-        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as content:
+                maps = Maps(**{name: content[name].astype(np.float32) for name in Maps._fields if name in content})
+            arrays.check_shapes(maps, self.examples, self.model, stored.hypothesis_tokens)
+        except (OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(
                 f"{file}: cannot be read ({error}); delete it and its entry in index.json, or log the run again"
             ) from error
         return maps
+
+    def visible(self, name: str, step: int | None = None) -> NDArray[np.bool_]:
+        """Which cells of these maps may hold weight, (examples, query, key): not padding, not later ones.
+
+        Args:
+            name: a field of `Maps`.
+            step: for `*_free`, whose sizes change from step to step.
+        """
+        hypotheses = None if step is None else self.at(step).hypothesis_tokens
+        return arrays.visible(name, self.examples, hypotheses)
+
+    def lengths(self, name: str, step: int) -> tuple[list[int], list[int]]:
+        """How many queries and how many keys each example has in these maps; `name` is a field of `Maps`."""
+        return arrays.lengths(name, self.examples, self.at(step).hypothesis_tokens)
+
+    def save(self, path: str | Path, *, title: str = "Attention maps") -> Path:
+        """Write the page, one HTML file that opens anywhere, and return its path."""
+        from seq2see.maps import page  # imports this module
+
+        path = Path(path).expanduser()
+        write_atomically(path, page.render(self, title=title).encode("utf-8", "surrogatepass"))
+        return path
+
+    def show(self, *, height: int = 960) -> None:
+        """Show the page in a notebook.
+
+        Args:
+            height: of its frame, CSS pixels.
+
+        Raises:
+            ImportError: there is no IPython, so no notebook.
+        """
+        from seq2see.maps import notebook  # imports the page, which imports this module
+
+        notebook.show(self, height=height)
 
     def measures(self) -> list[MeasureRow]:
         """The measures, one row for each step, kind, layer and head, of all steps ever appended."""
@@ -194,6 +232,8 @@ class AttentionLog:
         epoch: float | None = None,
         scores: Mapping[str, float] | None = None,
         hypotheses: Sequence[str] | None = None,
+        hypothesis_tokens: Sequence[Sequence[str]] | None = None,
+        effects: HeadEffects | None = None,
     ) -> None:
         """Store one step: its maps, its measures, what it scored and said.
 
@@ -205,21 +245,31 @@ class AttentionLog:
             epoch: epochs so far, may be fractional.
             scores: by their logged names, such as "train/loss", "val/exact_match".
             hypotheses: what the model says now for each example.
+            hypothesis_tokens: labels of the outputs that `*_free` maps are of, "<eos>" last where it was reached.
+            effects: what each head is worth, where it was measured.
 
         Raises:
             ValueError: shapes do not fit the examples and the model, or there is not one hypothesis an example.
         """
-        if hypotheses is not None and len(hypotheses) != len(self.examples):
-            raise ValueError(
-                f"step {step}: {len(hypotheses)} hypotheses for {len(self.examples)} examples; give one each"
-            )
-        maps = self._fit(maps)
+        for texts in (hypotheses, hypothesis_tokens):
+            if texts is not None and len(texts) != len(self.examples):
+                raise ValueError(
+                    f"step {step}: {len(texts)} hypotheses for {len(self.examples)} examples; give one each"
+                )
+        maps = arrays.fit(maps, self.examples, self.model, hypothesis_tokens)
         for stale in [other for other in self._steps if other >= step]:
             self._forget(stale)
         previous = self._previous_maps()
-        rows = [row for row in self.measures() if row.step < step] + table_of(step, maps, previous, self.examples)
+        rows = [row for row in self.measures() if row.step < step]
+        rows += table_of(step, maps, previous, self.examples, effects)
         self._table = rows
-        stored = StoredStep(step, epoch, dict(scores or {}), None if hypotheses is None else tuple(hypotheses))
+        stored = StoredStep(
+            step,
+            epoch,
+            dict(scores or {}),
+            None if hypotheses is None else tuple(hypotheses),
+            None if hypothesis_tokens is None else tuple(map(tuple, hypothesis_tokens)),
+        )
         if self.folder is not None:
             self._write_maps(step, maps)
             self._maps.clear()
@@ -233,7 +283,7 @@ class AttentionLog:
                 self._step_file(old).unlink(missing_ok=True)
 
     def _previous_maps(self) -> Maps | None:
-        if not self._steps:
+        if not self.steps:
             return None
         last = self.steps[-1]
         return self._maps[last] if last in self._maps else self.maps(last)
@@ -245,53 +295,14 @@ class AttentionLog:
             self._write_index()
             self._step_file(step).unlink(missing_ok=True)
 
-    def _fit(self, maps: Maps) -> Maps:
-        """Cut to the longest example, hidden cells exactly zero."""
-        num_sources = max(len(example.source_tokens) for example in self.examples)
-        num_targets = max(len(example.target_tokens) for example in self.examples)
-        cut = Maps(
-            np.asarray(maps.encoder, np.float32)[..., :num_sources, :num_sources],
-            np.asarray(maps.decoder, np.float32)[..., :num_targets, :num_targets],
-            np.asarray(maps.cross, np.float32)[..., :num_targets, :num_sources],
-        )
-        self._check_shapes(cut)
-        return Maps(*(np.where(self.visible(kind)[:, None, None], getattr(cut, kind), np.float32(0)) for kind in KINDS))
-
-    def visible(self, kind: str) -> NDArray[np.bool_]:
-        """Which cells of a kind's maps may hold weight, (examples, query, key): not padding, not later ones."""
-        sources = _real([len(example.source_tokens) for example in self.examples])
-        targets = _real([len(example.target_tokens) for example in self.examples])
-        queries = sources if kind == "encoder" else targets
-        keys = targets if kind == "decoder" else sources
-        cells = queries[:, :, None] & keys[:, None, :]
-        return np.tril(cells) if kind == "decoder" else cells
-
-    def _check_shapes(self, maps: Maps) -> None:
-        num_sources = max(len(example.source_tokens) for example in self.examples)
-        num_targets = max(len(example.target_tokens) for example in self.examples)
-        num_heads = self.model["num_heads"]
-        encoder = (len(self.examples), self.model["num_encoder_layers"], num_heads)
-        decoder = (len(self.examples), self.model["num_decoder_layers"], num_heads)
-        expected = {
-            "encoder": (*encoder, num_sources, num_sources),
-            "decoder": (*decoder, num_targets, num_targets),
-            "cross": (*decoder, num_targets, num_sources),
-        }
-        for kind in KINDS:
-            shape = getattr(maps, kind).shape
-            if shape != expected[kind]:
-                raise ValueError(
-                    f"{kind} maps have shape {shape}, the examples and the model need {expected[kind]}"
-                    " (examples, layers, heads, query, key)"
-                )
-
     def _thin(self) -> list[int]:
         """Drop steps until the files fit, keeping the first, the last and those most evenly spaced in log(step)."""
         sizes = {step: self._size(step) for step in self.steps}
         dropped = []
         while len(sizes) > 2 and sum(sizes.values()) > self.max_megabytes * 1e6:
             drop = densest_step(list(sizes))
-            del sizes[drop], self._steps[drop]
+            del sizes[drop]
+            self._steps[drop] = replace(self._steps[drop], has_maps=False, hypothesis_tokens=None)
             self._maps.pop(drop, None)
             dropped.append(drop)
         return dropped
@@ -308,22 +319,17 @@ class AttentionLog:
 
     def _write_maps(self, step: int, maps: Maps) -> None:
         buffer = io.BytesIO()
-        halves = (array.astype(np.float16) for array in maps)
-        encoder, decoder, cross = halves
-        np.savez_compressed(buffer, encoder=encoder, decoder=decoder, cross=cross)
+        halves = {name: array.astype(np.float16) for name, array in maps.named().items()}
+        np.savez_compressed(buffer, allow_pickle=False, **halves)
         write_atomically(self._step_file(step), buffer.getvalue())
 
     def _write_index(self) -> None:
         assert self.folder is not None
-        steps = tuple(self._steps[step] for step in self.steps)
-        write_index(self.folder / "index.json", Index(self.model, self.max_megabytes, self.examples, steps))
+        index = Index(self.model, self.max_megabytes, self.examples, tuple(self.history))
+        write_index(self.folder / "index.json", index)
 
 
 def densest_step(steps: Sequence[int]) -> int:
     """The inner step whose neighbours are nearest to each other in log(step + 1): the one to miss least."""
     inner = range(1, len(steps) - 1)
     return steps[min(inner, key=lambda i: math.log((steps[i + 1] + 1) / (steps[i - 1] + 1)))]
-
-
-def _real(lengths: Sequence[int]) -> NDArray[np.bool_]:
-    return np.arange(max(lengths)) < np.asarray(lengths)[:, None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,18 +44,44 @@ class MeasureRow(NamedTuple):
     alignment_error_rate_reads: float = math.nan  # rows that read the word
     alignment_mass: float = math.nan
     alignment_mass_reads: float = math.nan
+    importance: float = math.nan  # nats a token; this and what follows only at steps where it was measured
+    ablation_loss: float = math.nan  # nats a token more with this head off
+    ablation_exact_match: float = math.nan  # share of pairs, change with this head off
 
 
 MEASURES = MeasureRow._fields[4:]
+EFFECTS = MEASURES[-3:]
 
 
-def table_of(step: int, maps: Maps, previous: Maps | None, examples: Sequence[Example]) -> list[MeasureRow]:
-    """All measures of one step, in float32 before any rounding."""
+class HeadEffects(NamedTuple):
+    """What each head is worth to the loss and to the outputs: for each kind float (layers, heads).
+
+    Args:
+        importance: mean over pairs of |d loss / d mask|, nats a token.
+        ablation_loss: loss with the head off minus loss with all heads, nats a token.
+        ablation_exact_match: the same difference of the share of pairs that come out right.
+    """
+
+    importance: dict[str, NDArray]
+    ablation_loss: dict[str, NDArray]
+    ablation_exact_match: dict[str, NDArray]
+
+
+def table_of(
+    step: int,
+    maps: Maps,
+    previous: Maps | None,
+    examples: Sequence[Example],
+    effects: HeadEffects | None = None,
+) -> list[MeasureRow]:
+    """All measures of one step, of the teacher-forced weights, in float32 before any rounding."""
     rows = []
     for kind in ("encoder", "decoder", "cross"):
         weights = getattr(maps, kind)
         before = None if previous is None else getattr(previous, kind)
         columns = _measure(kind, weights, before, examples)
+        if effects is not None:
+            columns |= {name: getattr(effects, name)[kind] for name in EFFECTS}
         for layer, head in np.ndindex(weights.shape[1:3]):
             values = [float(columns[name][layer, head]) if name in columns else math.nan for name in MEASURES]
             rows.append(MeasureRow(step, kind, layer, head, *values))
@@ -117,6 +143,23 @@ def _alignment(weights: NDArray, examples: Sequence[Example]) -> dict[str, NDArr
     return columns
 
 
+def summary(rows: Sequence[MeasureRow]) -> dict[str, float]:
+    """A few numbers of one step for a logger: the best head's alignment error, and means over heads."""
+    numbers = {}
+    rates = [row.alignment_error_rate for row in rows if not math.isnan(row.alignment_error_rate)]
+    if rates:
+        numbers["attention/cross_alignment_error_rate"] = min(rates)
+    for kind in ("encoder", "decoder", "cross"):
+        numbers[f"attention/{kind}_entropy"] = _mean(row.entropy for row in rows if row.kind == kind)
+    numbers["attention/drift"] = _mean(row.drift for row in rows)
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}
+
+
+def _mean(values: Iterable[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan
+
+
 def baselines(examples: Sequence[Example]) -> dict[str, float]:
     """The alignment error rate of links by chance and of a diagonal map, on predicts rows; empty without true links."""
     aligned = [example for example in examples if example.links is not None]
@@ -148,7 +191,7 @@ def _word_links(example: Example) -> list[tuple[int, int]]:
 
 
 def write_table(rows: Sequence[MeasureRow]) -> str:
-    """CSV with a header line; an empty field is a measure that the kind does not have."""
+    """CSV with a header line; an empty field is a measure that the kind does not have or that was not taken."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(MeasureRow._fields)

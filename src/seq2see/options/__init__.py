@@ -21,6 +21,8 @@ from seq2see.options.commands import (
 )
 from seq2see.options.enums import (
     Activation,
+    AttentionFormat,
+    AttentionKind,
     LoggerKind,
     Normalize,
     NormOrder,
@@ -52,6 +54,8 @@ from seq2see.options.training import LOWER_IS_BETTER, SCORES, OptimOptions, Trai
 
 __all__ = [
     "Activation",
+    "AttentionFormat",
+    "AttentionKind",
     "AttentionLogOptions",
     "AttentionOptions",
     "BenchmarkOptions",

@@ -3,7 +3,15 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from seq2see.options.enums import LoggerKind, Split, Study, Suite, TranslationFormat
+from seq2see.options.enums import (
+    AttentionFormat,
+    AttentionKind,
+    LoggerKind,
+    Split,
+    Study,
+    Suite,
+    TranslationFormat,
+)
 from seq2see.options.model import ModelOptions
 from seq2see.options.rules import require, require_not_negative, require_positive
 from seq2see.options.tasks import TranslationOptions
@@ -125,6 +133,7 @@ class EvaluateOptions:
     decode: DecodeOptions = field(default_factory=DecodeOptions)
     output: str | None = None  # folder for the scores; None: the run's own evaluation/
     baselines: bool = True  # what copying and the training pairs alone would score
+    report: bool = True  # a page of the worst outputs, and what attention says of wrong ones
     accelerator: str = "auto"
 
 
@@ -143,15 +152,35 @@ class TranslateOptions:
 
 @dataclass
 class AttentionOptions:
-    """`scripts/attention.py`."""
+    """`scripts/attention.py`: maps of a model on any text (`ckpt`), maps of a run's log (`run`), or links (`gold`)."""
 
     ckpt: str | None = None
     average: int | None = None  # the mean of the run's so many newest kept checkpoints (training.keep)
-    run: str | None = None  # a run folder whose log becomes a page
+    run: str | None = None  # a run folder whose log is shown
     input: str | None = None  # None: standard input
-    output: str | None = None  # the page; None: attention.html in the working directory
+    target: str | None = None  # a file with a target for each line of the input; None: what the model writes, alone
+    output: str | None = None  # None: attention.html or .svg in the working directory; standard output for the others
+    format: AttentionFormat = AttentionFormat.html
+    kind: AttentionKind = AttentionKind.cross
+    layer: int | None = None  # from 1; None: that of the head that aligns best, or the last one
+    head: int | None = None  # from 1; None: the mean of the layer's heads, or the head that aligns best
+    gold: str | None = None  # a file of true links: those of `hypothesis` are scored
+    hypothesis: str | None = None  # a file of links, or what translate.py writes as tsv or jsonl
+    reverse: str | None = None  # the same of the other direction
+    reverse_turned: bool = False  # whether `reverse` is written in the order of `hypothesis`, not in its own
+    index_base: int = 0  # the number of the first word in files of links, 0 or 1
     decode: DecodeOptions = field(default_factory=DecodeOptions)
     accelerator: str = "auto"
+
+    def __post_init__(self) -> None:
+        for name in ("layer", "head"):
+            value = getattr(self, name)
+            require(value is None or value > 0, f"{name} ({value}) must be positive: layers and heads count from 1")
+        require(
+            self.head is None or self.layer is not None,
+            f"head={self.head} is one of each layer's heads: set layer= too",
+        )
+        require(self.index_base in (0, 1), f"index_base ({self.index_base}) must be 0 or 1")
 
 
 @dataclass
@@ -190,4 +219,5 @@ COMMANDS: dict[str, type] = {
     "benchmark": BenchmarkOptions,
 }
 PATH_KEYS = ("ckpt", "run", "run_dir", "resume", "init", "input", "output", "config")
+PATH_KEYS += ("target", "gold", "hypothesis", "reverse")
 PATH_KEYS += ("task.train", "task.valid", "task.test", "task.path")

@@ -109,6 +109,7 @@ class Suite(Enum):
     """What a benchmark measures."""
 
     load = "load"
+    train = "train"
     decode = "decode"
 
 
@@ -118,3 +119,20 @@ class TranslationFormat(Enum):
     text = "text"
     tsv = "tsv"
     jsonl = "jsonl"
+
+
+class AttentionKind(Enum):
+    """Who looks at what: output words at source words, source words at each other, output words at those before."""
+
+    cross = "cross"
+    encoder = "encoder"
+    decoder = "decoder"
+
+
+class AttentionFormat(Enum):
+    """How attention is shown: a page to explore, a figure, a table of all cells, or blocks in the terminal."""
+
+    html = "html"
+    svg = "svg"
+    csv = "csv"
+    terminal = "terminal"

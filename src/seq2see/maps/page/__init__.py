@@ -1,31 +1,27 @@
 """The viewer: one HTML file with all maps of a log inside, which opens from disk, offline, in a current browser.
 
 The parts (`viewer.html`, `viewer.css`, `*.js`) stand beside this file and are joined here. Maps travel as one byte a
-cell, deflated, one piece a step, and are unpacked when they are looked at. A strict content policy lets exactly our
-script and style run and nothing be fetched; the log's text is data in a JSON block and only ever becomes text.
+cell, deflated, one piece for each step and variant, and are unpacked when they are looked at. A strict content policy
+lets exactly our script and style run and nothing be fetched; the log's text is data in a JSON block and only ever
+becomes text.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
-import json
 import math
 import zlib
-from importlib import resources
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from seq2see.maps.arrays import KINDS
+from seq2see.maps.page.assembly import assemble, bytes_of
 from seq2see.maps.store import densest_step
 from seq2see.maps.table import MEASURES, baselines
 
 if TYPE_CHECKING:
     from seq2see.maps.index import Example
-    from seq2see.maps.store import AttentionLog, Maps
+    from seq2see.maps.store import AttentionLog
 
-KINDS = ("encoder", "decoder", "cross")
 # In the order in which they are joined into one script: what a file uses at load time stands above it.
 SCRIPTS = (
     "dom.js",
@@ -50,42 +46,36 @@ def render(log: AttentionLog, *, title: str = "Attention maps", max_megabytes: f
     Args:
         log: at least one step.
         title: what the browser's tab shows.
-        max_megabytes: limit for the maps in the page, in millions of bytes; steps are left out to keep it, as in the
-            log, but never the first and the last.
+        max_megabytes: limit for the maps in the page, in millions of bytes. To keep it, inner steps go without their
+            norms and their own outputs, then inner steps are left out, the densest first as in the log; never the
+            first and the last.
 
     Raises:
         ValueError: the log holds no step, or a step's file cannot be read.
     """
     if not log.steps:
         raise ValueError("the attention log holds no step yet; append one before rendering the page")
-    script = "(() => {\n'use strict';\n" + "\n".join(_part(name) for name in SCRIPTS) + "\n})();\n"
-    style = _part("viewer.css")
-    page = _part("viewer.html")
-    policy = (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}';"
-        " base-uri 'none'; form-action 'none'"
+    return assemble(
+        (__name__, "viewer.html"),
+        scripts=[(__name__, name) for name in SCRIPTS],
+        styles=[(__name__, "viewer.css")],
+        title=title,
+        data=contents(log, max_megabytes=max_megabytes),
     )
-    parts = {
-        "policy": policy,
-        "title": _escape(title),
-        "style": style,
-        "data": data_block(log, max_megabytes=max_megabytes),
-        "script": script,
-    }
-    head, *rest = page.split("{{")
-    pieces = [head]
-    for piece in rest:  # split once, so that nothing inserted is ever searched for further marks
-        name, _, text = piece.partition("}}")
-        pieces += [parts[name], text]
-    return "".join(pieces)
 
 
-def data_block(log: AttentionLog, *, max_megabytes: float) -> str:
-    """The log as JSON that cannot end the script element which holds it, whatever a token contains."""
-    packed = {step: pack(log.maps(step), log.examples) for step in log.steps}
-    while len(packed) > 2 and sum(map(len, packed.values())) > max_megabytes * 1e6:
-        del packed[densest_step(list(packed))]
-    data = {
+def contents(log: AttentionLog, *, max_megabytes: float) -> dict[str, object]:
+    """The log as plain values for the script."""
+    packed = {step: pack(log, step) for step in log.steps}
+    whole = list(packed)  # steps with all their variants
+    while len(packed) > 2 and sum(map(_size, packed.values())) > max_megabytes * 1e6:
+        if len(whole) > 2:
+            step = densest_step(whole)
+            whole.remove(step)
+            packed[step] = {"weights": packed[step]["weights"]}
+        else:
+            del packed[densest_step(list(packed))]
+    return {
         "model": log.model,
         "examples": [_example(example) for example in log.examples],
         "steps": [_step(log, step) for step in packed],
@@ -94,28 +84,39 @@ def data_block(log: AttentionLog, *, max_megabytes: float) -> str:
         "baselines": {name: _number(value) for name, value in baselines(log.examples).items()},
         "maps": list(packed.values()),
     }
-    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def pack(maps: Maps, examples: tuple[Example, ...]) -> str:
-    """One step's maps as base64 of deflated bytes: each example's encoder, decoder and cross cells, without padding.
+def pack(log: AttentionLog, step: int) -> dict[str, str]:
+    """One step's maps by variant, each as base64 of deflated bytes: example after example, kind after kind, no padding.
 
-    A byte holds 255 times the square root of the weight, so that small weights keep more detail; the page squares it
-    and makes the row sum to 1 again, which leaves a cell within 0.004 of its value.
+    `weights` and `norms` hold encoder, decoder and cross cells, `free` and `freeNorms` (of the model's own outputs)
+    decoder and cross cells; a variant that the log does not have is left out. A byte holds 255 times the square root of
+    the weight, so that small weights keep more detail; the page squares it and makes the row sum to 1 again, which
+    leaves a cell within 0.004 of its value.
     """
-    pieces = []
-    for index, example in enumerate(examples):
-        num_sources, num_targets = len(example.source_tokens), len(example.target_tokens)
-        pieces += [
-            _bytes(maps.encoder[index, ..., :num_sources, :num_sources]),
-            _bytes(maps.decoder[index, ..., :num_targets, :num_targets]),
-            _bytes(maps.cross[index, ..., :num_targets, :num_sources]),
+    maps = log.maps(step).named()
+    variants = {
+        "weights": KINDS,
+        "norms": tuple(f"{kind}_norm" for kind in KINDS),
+        "free": ("decoder_free", "cross_free"),
+        "freeNorms": ("decoder_free_norm", "cross_free_norm"),
+    }
+    packed = {}
+    for variant, names in variants.items():
+        if not all(name in maps for name in names):
+            continue
+        lengths = {name: log.lengths(name, step) for name in names}
+        pieces = [
+            bytes_of(maps[name][index, ..., : lengths[name][0][index], : lengths[name][1][index]])
+            for index in range(len(log.examples))
+            for name in names
         ]
-    return base64.b64encode(zlib.compress(b"".join(pieces), 9)).decode("ascii")
+        packed[variant] = base64.b64encode(zlib.compress(b"".join(pieces), 9)).decode("ascii")
+    return packed
 
 
-def _bytes(weights: NDArray) -> bytes:
-    return np.rint(255 * np.sqrt(np.clip(np.nan_to_num(weights), 0, 1))).astype(np.uint8).tobytes()
+def _size(variants: dict[str, str]) -> int:
+    return sum(map(len, variants.values()))
 
 
 def _example(example: Example) -> dict:
@@ -132,7 +133,13 @@ def _example(example: Example) -> dict:
 def _step(log: AttentionLog, step: int) -> dict:
     stored = log.at(step)
     scores = {name: _number(value) for name, value in stored.scores.items()}
-    return {"step": step, "epoch": _number(stored.epoch), "scores": scores, "hypotheses": stored.hypotheses}
+    return {
+        "step": step,
+        "epoch": _number(stored.epoch),
+        "scores": scores,
+        "hypotheses": stored.hypotheses,
+        "hypothesisTokens": stored.hypothesis_tokens,
+    }
 
 
 def _measures(log: AttentionLog, steps: list[int]) -> dict[str, dict[str, list]]:
@@ -160,15 +167,3 @@ def _measures(log: AttentionLog, steps: list[int]) -> dict[str, dict[str, list]]
 def _number(value: float | None) -> float | None:
     """For JSON: four significant digits and more are plenty for a page, and what is not finite is null."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.5g}")
-
-
-def _part(name: str) -> str:
-    return resources.files(__name__).joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

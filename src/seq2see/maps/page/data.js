@@ -1,4 +1,6 @@
 // The log inside the page: tokens, scores and measures at once, maps step by step when they are looked at.
+//
+// A step has up to four variants of its maps: weights or norms, of the reference or of the model's own output (free).
 
 const KINDS = ['encoder', 'decoder', 'cross'];
 const MOST_KEPT_CELLS = 16e6; // 64 megabytes
@@ -7,36 +9,59 @@ function readLog() {
   const log = JSON.parse(byId('log').textContent);
   log.layers = { encoder: log.model.num_encoder_layers, decoder: log.model.num_decoder_layers, cross: log.model.num_decoder_layers };
   log.heads = log.model.num_heads;
-  log.offsets = cellOffsets(log);
+  log.offsets = new Map();
   log.unpacked = new Map();
   log.matrices = new Map();
   log.keptCells = 0;
   return log;
 }
 
-function mapSize(log, example, kind) {
-  const { sourceTokens, targetTokens } = log.examples[example];
+// The variant that is asked for, or what the step has in its place.
+function variantAt(log, { stepIndex, kind, cells, fed }) {
+  const kept = log.maps[stepIndex];
+  const norms = cells === 'norms';
+  if (fed === 'output' && kind !== 'encoder' && kept.free) return norms && kept.freeNorms ? 'freeNorms' : 'free';
+  return norms && kept.norms ? 'norms' : 'weights';
+}
+
+const isFree = (variant) => variant.startsWith('free');
+const isNorms = (variant) => /norms$/i.test(variant);
+
+// What the decoder's rows predict: the reference, or what the model itself said at this step.
+function targetTokensOf(log, { stepIndex, example }, variant) {
+  return isFree(variant) ? log.steps[stepIndex].hypothesisTokens[example] : log.examples[example].targetTokens;
+}
+
+function mapSize(log, place, variant = variantAt(log, place)) {
+  const numSources = log.examples[place.example].sourceTokens.length;
+  const numTargets = targetTokensOf(log, place, variant).length;
   return {
-    numQueries: kind === 'encoder' ? sourceTokens.length : targetTokens.length,
-    numKeys: kind === 'decoder' ? targetTokens.length : sourceTokens.length,
+    numQueries: place.kind === 'encoder' ? numSources : numTargets,
+    numKeys: place.kind === 'decoder' ? numTargets : numSources,
   };
 }
 
-// Where each example's maps of each kind start in a step's bytes.
-function cellOffsets(log) {
+// Where each example's maps of each kind start in the bytes of a step's variant.
+function cellOffsets(log, stepIndex, variant) {
+  const mark = isFree(variant) ? stepIndex : 'reference';
+  if (log.offsets.has(mark)) return log.offsets.get(mark);
   let offset = 0;
-  return log.examples.map((_, example) => Object.fromEntries(KINDS.map((kind) => {
-    const { numQueries, numKeys } = mapSize(log, example, kind);
+  const kinds = isFree(variant) ? KINDS.slice(1) : KINDS;
+  const offsets = log.examples.map((_, example) => Object.fromEntries(kinds.map((kind) => {
+    const { numQueries, numKeys } = mapSize(log, { stepIndex, example, kind }, variant);
     const start = offset;
     offset += log.layers[kind] * log.heads * numQueries * numKeys;
     return [kind, start];
   })));
+  log.offsets.set(mark, offsets);
+  return offsets;
 }
 
-// The bytes of one step; a promise the first time, and kept.
-function unpack(log, stepIndex) {
-  if (!log.unpacked.has(stepIndex)) log.unpacked.set(stepIndex, inflate(log.maps[stepIndex]));
-  return log.unpacked.get(stepIndex);
+// The bytes of one step's variant; a promise the first time, and kept.
+function unpack(log, stepIndex, variant) {
+  const mark = `${stepIndex} ${variant}`;
+  if (!log.unpacked.has(mark)) log.unpacked.set(mark, inflate(log.maps[stepIndex][variant]));
+  return log.unpacked.get(mark);
 }
 
 async function inflate(base64) {
@@ -47,11 +72,13 @@ async function inflate(base64) {
 }
 
 // One head's map of one pair: {weights (row after row), numQueries, numKeys, causal}.
-async function loadMatrix(log, { stepIndex, example, kind, layer, head }) {
-  const name = [stepIndex, example, kind, layer, head].join(' ');
+async function loadMatrix(log, place) {
+  const { stepIndex, example, kind, layer, head } = place;
+  const variant = variantAt(log, place);
+  const name = [stepIndex, variant, example, kind, layer, head].join(' ');
   if (!log.matrices.has(name)) {
-    const bytes = await unpack(log, stepIndex);
-    const matrix = readMatrix(log, bytes, { example, kind, layer, head });
+    const bytes = await unpack(log, stepIndex, variant);
+    const matrix = readMatrix(log, bytes, place, variant);
     log.keptCells += matrix.weights.length;
     if (log.keptCells > MOST_KEPT_CELLS) {
       log.matrices.clear();
@@ -63,9 +90,10 @@ async function loadMatrix(log, { stepIndex, example, kind, layer, head }) {
   return log.matrices.get(name);
 }
 
-function readMatrix(log, bytes, { example, kind, layer, head }) {
-  const { numQueries, numKeys } = mapSize(log, example, kind);
-  const start = log.offsets[example][kind] + (layer * log.heads + head) * numQueries * numKeys;
+function readMatrix(log, bytes, place, variant) {
+  const { stepIndex, example, kind, layer, head } = place;
+  const { numQueries, numKeys } = mapSize(log, place, variant);
+  const start = cellOffsets(log, stepIndex, variant)[example][kind] + (layer * log.heads + head) * numQueries * numKeys;
   const weights = new Float32Array(numQueries * numKeys);
   for (let query = 0; query < numQueries; query += 1) {
     let sum = 0;

@@ -67,7 +67,8 @@ function saveCsv(view) {
 
 function fileName(view) {
   const { kind, layer, head, example } = view.state;
-  return `attention-${kind}-layer${layer + 1}-head${head + 1}-step${view.step.step}-pair${example + 1}`;
+  const variant = (isNorms(view.variant) ? '-norms' : '') + (isFree(view.variant) ? '-own-output' : '');
+  return `attention-${kind}${variant}-layer${layer + 1}-head${head + 1}-step${view.step.step}-pair${example + 1}`;
 }
 
 function save(name, type, text) {

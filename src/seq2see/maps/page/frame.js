@@ -1,10 +1,11 @@
 // The parts that are plain HTML: header, pair, tabs, controls, legends.
 
 function plateTitle(view) {
-  const { kind, layer, head, shows } = view.state;
+  const { kind, layer, head } = view.state;
+  const variant = (isNorms(view.variant) ? ', norms' : '') + (isFree(view.variant) ? ', own output' : '');
   const base = `${KIND_TITLES[kind]}, layer ${layer + 1}, head ${head + 1}`;
-  if (!view.other || shows === 'this') return base;
-  return shows === 'other' ? `${KIND_TITLES[kind]}, ${otherName(view)}` : `${base}, minus ${otherName(view)}`;
+  if (view.shows === 'this') return base + variant;
+  return (view.shows === 'other' ? `${KIND_TITLES[kind]}, ${otherName(view)}` : `${base}, minus ${otherName(view)}`) + variant;
 }
 
 function drawFrame(view, app) {
@@ -20,8 +21,11 @@ function drawFrame(view, app) {
   byId('plate-title').textContent = plateTitle(view);
   options(byId('measure'), measureNames(log, state.kind).map((name) => [name, MEASURES[name][0]]), state.measure);
   byId('sorted').checked = state.sorted;
+  const off = headOff(view);
+  byId('worth').replaceChildren(...(off ? [element('b', {}, off.text), off.note] : []));
   byId('tape').hidden = log.steps.length < 2;
   drawChoice('drawing', [['map', 'Map'], ['lines', 'Lines']], view, app);
+  drawVariants(view, app);
   drawChoice('scale', [['linear', '0 to 1'], ['sqrt', 'root'], ['row', 'by row']], view, app);
   drawChoice('rows', [['predicts', 'predicts'], ['reads', 'reads']], view, app);
   byId('rows-field').hidden = state.kind === 'encoder';
@@ -31,9 +35,22 @@ function drawFrame(view, app) {
   byId('ledger-note').textContent = ledgerNote(log, state);
 }
 
-// The buttons for one part of the state; they stand in the element of the same name.
-function drawChoice(name, choices, { state }, app) {
-  keepingFocus(byId(name), () => segments(byId(name), choices, state[name], (value) => app.change({ [name]: value })));
+// Weights or norms, the reference or the own output; what the log does not have is not offered.
+function drawVariants(view, app) {
+  const { log, state } = view;
+  const some = (name) => log.maps.some((step) => step[name]);
+  byId('cells-field').hidden = !some('norms');
+  byId('fed-field').hidden = !some('free') || state.kind === 'encoder';
+  drawChoice('cells-choice', [['weights', 'weights'], ['norms', 'norms']], view, app, 'cells');
+  drawChoice('fed', [['reference', 'reference'], ['output', 'own output']], view, app);
+  const lacks = (state.cells === 'norms' && !isNorms(view.variant) && some('norms'))
+    || (state.fed === 'output' && state.kind !== 'encoder' && !isFree(view.variant) && some('free'));
+  byId('variant-note').textContent = lacks ? 'Left out at this step to keep the page small: these are the weights, fed the reference.' : '';
+}
+
+// The buttons for one part of the state; they stand in the element of that name, if no other is given.
+function drawChoice(id, choices, { state }, app, name = id) {
+  keepingFocus(byId(id), () => segments(byId(id), choices, state[name], (value) => app.change({ [name]: value })));
 }
 
 function pairTexts(view) {
@@ -71,6 +88,7 @@ function drawCompare(view, app) {
   const comparing = state.otherIndex !== null;
   byId('other-head').hidden = !comparing;
   byId('shows').hidden = !comparing;
+  byId('compare-note').textContent = view.alike ? '' : 'The two outputs are different texts: there is no difference of their maps.';
   if (!comparing) return;
   options(byId('other-head'), heads, `${state.otherLayer}.${state.otherHead}`);
   drawChoice('shows', [['this', 'this'], ['other', 'other'], ['difference', 'difference']], view, app);

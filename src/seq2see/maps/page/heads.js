@@ -1,10 +1,13 @@
 // All heads of a kind: thumbnails to choose from, and the table of their measures.
 
 function measureAt(log, kind, name, stepIndex, layer, head) {
-  return name && log.measures[kind][name] ? log.measures[kind][name][stepIndex][layer][head] : null;
+  if (!name || !log.measures[kind][name]) return null;
+  const at = isEffect(name) ? effectStep(log, kind, stepIndex) : stepIndex;
+  return at === null ? null : log.measures[kind][name][at][layer][head];
 }
 
-const lowIsGood = (name) => name.startsWith('alignment_error_rate');
+// Low error is good, and a head whose loss costs most matches matters most.
+const lowFirst = (name) => name.startsWith('alignment_error_rate') || name === 'ablation_exact_match';
 
 function allHeads(log, kind) {
   return Array.from({ length: log.layers[kind] * log.heads }, (_, i) => ({ layer: Math.floor(i / log.heads), head: i % log.heads }));
@@ -16,7 +19,7 @@ function sortedHeads(view) {
   const heads = allHeads(log, state.kind);
   if (!state.sorted || !state.measure) return heads;
   const value = ({ layer, head }) => measureAt(log, state.kind, state.measure, state.stepIndex, layer, head);
-  const sign = lowIsGood(state.measure) ? 1 : -1;
+  const sign = lowFirst(state.measure) ? 1 : -1;
   return heads.sort((one, two) => sign * ((value(one) ?? sign * Infinity) - (value(two) ?? sign * Infinity)));
 }
 
@@ -55,10 +58,10 @@ function updateThumb(button, { log, state }, { layer, head }, matrix) {
   const chosen = layer === state.layer && head === state.head;
   const value = measureAt(log, state.kind, state.measure, state.stepIndex, layer, head);
   paintSmall(button.querySelector('canvas'), matrix, state.scale);
-  button.querySelector('b').textContent = state.measure ? figure(value) : '';
+  button.querySelector('b').textContent = state.measure ? measureFigure(state.measure, value) : '';
   button.setAttribute('aria-pressed', String(chosen));
   button.tabIndex = chosen ? 0 : -1;
-  button.setAttribute('aria-label', headName(layer, head) + (state.measure ? `, ${MEASURES[state.measure][0]} ${figure(value)}` : ''));
+  button.setAttribute('aria-label', headName(layer, head) + (state.measure ? `, ${MEASURES[state.measure][0]} ${measureFigure(state.measure, value)}` : ''));
 }
 
 function moveHead(event, app, { layer, head }) {
@@ -89,35 +92,38 @@ function createLedger(table, app) {
       const sign = sort.ascending ? 1 : -1;
       heads.sort((one, two) => sign * ((value(sort.name, one) ?? sign * Infinity) - (value(sort.name, two) ?? sign * Infinity)));
     } else if (!sort.ascending) heads.reverse();
+    const largest = Object.fromEntries(names.map((name) => {
+      const sizes = heads.map((place) => Math.abs(value(name, place) ?? 0));
+      return [name, Math.max(isEffect(name) ? 1e-9 : 1, ...sizes)];
+    }));
     const header = (name, label, title) => element('th', {
       scope: 'col', 'aria-sort': sort.name === name ? (sort.ascending ? 'ascending' : 'descending') : 'none',
     }, element('button', { type: 'button', 'data-value': `sort ${name}`, title, onclick: () => {
-      sort = { name, ascending: sort.name === name ? !sort.ascending : name === null || lowIsGood(name) };
+      sort = { name, ascending: sort.name === name ? !sort.ascending : name === null || lowFirst(name) };
       draw(view);
     } }, label));
     keepingFocus(table, () => table.replaceChildren(
       element('thead', {}, element('tr', {}, header(null, 'head', 'Layer and head'),
         ...names.map((name) => header(name, MEASURES[name][0], `${MEASURES[name][2]} (${MEASURES[name][1]})`)))),
-      element('tbody', {}, ...heads.map((place) => row(view, place, names, value))),
+      element('tbody', {}, ...heads.map((place) => row(view, place, names, value, largest))),
     ));
   }
 
-  function row(view, place, names, value) {
+  function row(view, place, names, value, largest) {
     const chosen = place.layer === view.state.layer && place.head === view.state.head;
     return element('tr', { class: chosen ? 'chosen-row' : null, onclick: () => app.change(place) },
       element('th', { scope: 'row' }, element('button', {
         type: 'button', 'data-value': `row ${place.layer}.${place.head}`, 'aria-pressed': String(chosen),
         'aria-label': headName(place.layer, place.head),
       }, `L${place.layer + 1} H${place.head + 1}`)),
-      ...names.map((name) => element('td', {}, meter(view, name, value(name, place)), element('span', {}, figure(value(name, place))))));
+      ...names.map((name) => element('td', {}, meter(value(name, place), largest[name]), element('span', {}, measureFigure(name, value(name, place))))));
   }
 
   // A hairline bar under each figure, on the column's own range.
-  function meter(view, name, number) {
-    const all = view.log.measures[view.state.kind][name][view.state.stepIndex].flat().filter((one) => one !== null);
+  function meter(number, largest) {
     const bar = element('i', { class: 'meter', 'aria-hidden': 'true' });
-    bar.hidden = number === null || Math.abs(number) < 0.01;
-    bar.style.setProperty('--share', number === null ? 0 : Math.abs(number) / Math.max(1, ...all.map(Math.abs)));
+    bar.hidden = number === null || Math.abs(number) < 0.01 * largest;
+    bar.style.setProperty('--share', number === null ? 0 : Math.abs(number) / largest);
     return bar;
   }
 

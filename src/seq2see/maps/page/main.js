@@ -23,7 +23,7 @@ function start() {
   const plate = createPlate(byId('plate'), byId('cells'), app);
   const ledger = createLedger(byId('ledger'), app);
   const finish = whenQuiet(80, (last) => { // what need not keep up with a slider being dragged
-    history.replaceState(null, '', writeAddress(log, state));
+    keepAddress(writeAddress(log, state));
     ledger.draw(last);
     mark('settled', last.turn);
   });
@@ -64,27 +64,56 @@ function start() {
   redraw().catch(fail);
 }
 
+// A page inside a notebook's frame has no address of its own to change.
+function keepAddress(address) {
+  try {
+    history.replaceState(null, '', address);
+  } catch (error) {
+    if (error.name !== 'SecurityError') throw error;
+  }
+}
+
 // Says on the root element how far the drawing is, for tests and benchmarks: turn (asked for), drawn, settled (nothing is left to do).
 const mark = (name, turn) => { document.documentElement.dataset[name] = String(turn); };
 
 // All that the drawing parts need to know about the state.
 async function makeView(log, state, turn) {
-  const matrix = await loadMatrix(log, state);
-  const links = state.kind === 'cross' ? log.examples[state.example].links : null;
-  if (state.query === 'any') state = { ...state, ...tellingCell(matrix, links, state.rows) };
-  const other = state.otherIndex === null ? null
-    : await loadMatrix(log, { ...state, stepIndex: state.otherIndex, layer: state.otherLayer, head: state.otherHead });
-  let shown = matrix;
-  if (other && state.shows === 'other') shown = other;
-  if (other && state.shows === 'difference') shown = subtract(matrix, other);
+  let place = state;
+  let otherPlace = null;
+  if (state.otherIndex !== null) {
+    otherPlace = { ...state, stepIndex: state.otherIndex, layer: state.otherLayer, head: state.otherHead };
+    if (variantAt(log, place) !== variantAt(log, otherPlace)) { // one of the steps lacks it
+      place = { ...place, cells: 'weights', fed: 'reference' };
+      otherPlace = { ...otherPlace, cells: 'weights', fed: 'reference' };
+    }
+  }
+  const matrix = await loadMatrix(log, place);
+  const other = otherPlace && await loadMatrix(log, otherPlace);
+  const variant = variantAt(log, place);
+  const tokens = targetTokensOf(log, place, variant);
+  const alike = !other || state.kind === 'encoder' || sameTokens(tokens, targetTokensOf(log, otherPlace, variant));
+  let shows = other ? state.shows : 'this';
+  if (shows === 'difference' && !alike) shows = 'this'; // two texts have no cells in common
+  const shownPlace = shows === 'other' ? otherPlace : place;
+  const shown = { this: matrix, other, difference: shows === 'difference' ? subtract(matrix, other) : null }[shows];
+  const targetTokens = targetTokensOf(log, shownPlace, variant);
+  const links = state.kind === 'cross' && sameTokens(targetTokens, log.examples[state.example].targetTokens)
+    ? log.examples[state.example].links : null;
+  if (state.query === 'any') state = { ...state, ...tellingCell(shown, links, state.rows) };
+  if (state.query !== null) { // the other step's text can be shorter
+    const inside = (place) => clamp(place, 0, shown.numKeys - 1);
+    state = { ...state, query: clamp(state.query, 0, shown.numQueries - 1), key: inside(state.key), keyEnd: inside(state.keyEnd) };
+  }
   return {
-    turn, log, state, matrix, other, shown, links,
+    turn, log, state, matrix, other, shown, shows, alike, links, variant,
     step: log.steps[state.stepIndex],
-    queryLabels: queryLabels(log, state.example, state.kind, state.rows),
-    keyLabels: keyLabels(log, state.example, state.kind),
+    queryLabels: queryLabels(log, state, targetTokens),
+    keyLabels: keyLabels(log, state, targetTokens),
     judged: links && !shown.signed ? judge(shown, links, state.rows) : null,
   };
 }
+
+const sameTokens = (one, two) => one.length === two.length && one.every((token, i) => token === two[i]);
 
 // A cell to begin with: a link that crosses if the truth is known, else the strongest cell of the middle row.
 function tellingCell(matrix, links, rows) {
@@ -122,6 +151,8 @@ function wireControls(app, player, view, plate, redraw) {
   wireTheme(redraw);
   const keys = {
     ',': () => step(-1), '.': () => step(1), p: player.toggle, '[': () => pair(-1), ']': () => pair(1),
+    n: () => app.change({ cells: app.state().cells === 'norms' ? 'weights' : 'norms' }),
+    o: () => app.change({ fed: app.state().fed === 'output' ? 'reference' : 'output' }),
     m: () => app.change({ drawing: 'map' }), l: () => app.change({ drawing: 'lines' }), Escape: () => app.change({ query: null }),
   };
   document.addEventListener('keydown', (event) => {

@@ -245,7 +245,7 @@ function createPlate(surface, canvas, app) {
 }
 
 // Tall screens get a larger map, but the tape below should stay in sight.
-const plateHeight = () => Math.max(320, Math.min(620, window.innerHeight - 464));
+const plateHeight = () => Math.max(320, Math.min(620, window.innerHeight - 486));
 
 function cellKeys(view, event) {
   const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -1e6], End: [0, 1e6] };

@@ -1,11 +1,13 @@
 // What is being looked at: one plain object, written into the address so that a view can be sent.
 //
-// {kind, example, layer, head, stepIndex, query, key, keyEnd, rows, scale, drawing, truth, measure, sorted,
+// {kind, example, layer, head, stepIndex, query, key, keyEnd, cells, fed, rows, scale, drawing, truth, measure, sorted,
 //  otherIndex, otherLayer, otherHead, shows}
 // `query` is null when no cell is chosen, and 'any' until the first drawing has picked one.
 
 const CHOICES = {
   kind: KINDS,
+  cells: ['weights', 'norms'],
+  fed: ['reference', 'output'],
   rows: ['predicts', 'reads'],
   scale: ['linear', 'row', 'sqrt'],
   drawing: ['map', 'lines'],
@@ -16,7 +18,7 @@ const CHOICES = {
 function firstState(log) {
   const state = {
     kind: 'cross', example: 0, layer: log.layers.cross - 1, head: 0, stepIndex: log.steps.length - 1, query: 'any', key: 0, keyEnd: 0,
-    rows: 'predicts', scale: 'linear', drawing: 'map', truth: true, measure: null, sorted: false,
+    cells: 'weights', fed: 'reference', rows: 'predicts', scale: 'linear', drawing: 'map', truth: true, measure: null, sorted: false,
     otherIndex: null, otherLayer: null, otherHead: null, shows: 'difference',
   };
   const rates = log.measures.cross.alignment_error_rate;
@@ -37,7 +39,7 @@ function normalise(log, state) {
   next.layer = clamp(next.layer, 0, Math.max(0, log.layers[next.kind] - 1));
   next.head = clamp(next.head, 0, log.heads - 1);
   if (next.query !== null && next.query !== 'any') {
-    const { numQueries, numKeys } = mapSize(log, next.example, next.kind);
+    const { numQueries, numKeys } = mapSize(log, next);
     next.query = clamp(next.query, 0, numQueries - 1);
     next.key = clamp(next.key, 0, numKeys - 1);
     next.keyEnd = clamp(next.keyEnd, 0, numKeys - 1);
@@ -62,7 +64,7 @@ function writeAddress(log, state) {
     parts.set('row', state.query + 1);
     parts.set('column', state.key === state.keyEnd ? state.key + 1 : `${state.key + 1}-${state.keyEnd + 1}`);
   } else if (state.query === null) parts.set('cell', 'none');
-  const usual = { rows: 'predicts', scale: 'linear', drawing: 'map' };
+  const usual = { cells: 'weights', fed: 'reference', rows: 'predicts', scale: 'linear', drawing: 'map' };
   for (const [name, value] of Object.entries(usual)) if (state[name] !== value) parts.set(name, state[name]);
   if (!state.truth) parts.set('truth', 'off');
   if (state.otherIndex !== null) {

@@ -30,7 +30,7 @@ async function drawTape(view, app) {
 async function drawFilm(view, columns, app) {
   const { log, state } = view;
   const film = byId('film');
-  const mark = [state.kind, state.example, state.layer, state.head, state.scale, themeNow(), columns.width, columns.every].join(' ');
+  const mark = [state.kind, state.example, state.layer, state.head, state.cells, state.fed, state.scale, themeNow(), columns.width, columns.every].join(' ');
   const size = columns.every > 1 ? FRAME - 4 : Math.min(columns.column - 8, 64);
   if (film.dataset.mark !== mark) {
     const frames = await Promise.all(columns.frames.map(async (i) => {
@@ -62,7 +62,7 @@ function curveSeries(view) {
   const losses = names.filter((name) => /loss$/.test(name)).map((name) => one(name, /^train/.test(name) ? 'loss train' : 'loss'));
   const accuracy = names.filter((name) => /(exact_match|token_accuracy)$/.test(name)).sort()[0]; // exact match if there is one
   const shares = accuracy ? [one(accuracy, 'share')] : [];
-  if (state.measure) {
+  if (state.measure && !isEffect(state.measure)) {
     shares.push({
       label: MEASURES[state.measure][0],
       values: log.measures[state.kind][state.measure].map((layers) => layers[state.layer][state.head]),

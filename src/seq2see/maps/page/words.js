@@ -27,7 +27,41 @@ const MEASURES = {
   coverage: ['coverage', 'share', 'how much of each key is looked at'],
   head_distance: ['apart from others', 'bits', 'Jensen-Shannon divergence to the other heads of the layer'],
   drift: ['moved', 'bits', 'Jensen-Shannon divergence to the stored step before'],
+  importance: ['importance', 'nats', 'how much the loss leans on the head: mean absolute slope of a pair\u2019s loss when the head fades'],
+  ablation_loss: ['off: loss', 'nats', 'what the loss gains when the head is switched off'],
+  ablation_exact_match: ['off: exact match', 'share', 'what exact match gains when the head is switched off'],
 };
+
+// Measured at a few steps only, and small: three digits, and the last known value elsewhere.
+const EFFECTS = ['importance', 'ablation_loss', 'ablation_exact_match'];
+const isEffect = (name) => EFFECTS.includes(name);
+
+// The step whose value of an effect is shown at this one; null if there is none.
+function effectStep(log, kind, stepIndex) {
+  const table = log.measures[kind].ablation_loss;
+  if (!table) return null;
+  const known = (i) => table[i].some((heads) => heads.some((value) => value !== null));
+  if (known(stepIndex)) return stepIndex;
+  for (let i = table.length - 1; i >= 0; i -= 1) if (known(i)) return i;
+  return null;
+}
+
+function measureFigure(name, value) {
+  if (!isEffect(name)) return figure(value);
+  return name === 'importance' || value === null || value === undefined ? figure(value, 3) : signedFigure(value, 3);
+}
+
+// "Head off: loss +0.310, exact match −0.12."
+function headOff(view) {
+  const { log, state } = view;
+  const at = effectStep(log, state.kind, state.stepIndex);
+  if (at === null) return null;
+  const value = (name) => log.measures[state.kind][name][at][state.layer][state.head];
+  return {
+    text: `head off: loss ${signedFigure(value('ablation_loss'), 3)}, exact match ${signedFigure(value('ablation_exact_match'))}`,
+    note: at === state.stepIndex ? '' : ` at step ${thousands(log.steps[at].step)}`,
+  };
+}
 
 const measureNames = (log, kind) => Object.keys(MEASURES).filter((name) => log.measures[kind][name]);
 
@@ -37,28 +71,30 @@ function figure(value, digits = 2) {
   return (value < 0 && Number(text) !== 0 ? '\u2212' : '') + text;
 }
 
-const signedFigure = (value) => (value >= 0 ? '+' : '') + figure(value);
+function signedFigure(value, digits = 2) {
+  const text = figure(value, digits);
+  return /[1-9]/.test(text) && value > 0 ? `+${text}` : text;
+}
 
 const headName = (layer, head) => `Layer ${layer + 1}, head ${head + 1}`;
 const quoted = (text) => `\u201c${text}\u201d`;
 const thousands = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, '\u202f');
 
 // Labels of an axis: [{text, special}]. `rows` says whether a decoder row is named for what it predicts or what it reads.
-function queryLabels(log, example, kind, rows) {
-  const { sourceTokens } = log.examples[example];
-  if (kind === 'encoder') return sourceLabels(sourceTokens);
-  return rows === 'reads' ? readLabels(log, example) : predictedLabels(log, example);
+function queryLabels(log, { example, kind, rows }, targetTokens) {
+  if (kind === 'encoder') return predictedLabels(log.examples[example].sourceTokens);
+  return rows === 'reads' ? readLabels(targetTokens) : predictedLabels(targetTokens);
 }
 
-function keyLabels(log, example, kind) {
-  return kind === 'decoder' ? readLabels(log, example) : sourceLabels(log.examples[example].sourceTokens);
+function keyLabels(log, { example, kind }, targetTokens) {
+  return kind === 'decoder' ? readLabels(targetTokens) : predictedLabels(log.examples[example].sourceTokens);
 }
 
-const sourceLabels = (tokens) => tokens.map((text, i) => ({ text, special: i === tokens.length - 1 }));
-const predictedLabels = (log, example) => sourceLabels(log.examples[example].targetTokens);
-const readLabels = (log, example) => [
-  { text: '<bos>', special: true },
-  ...log.examples[example].targetTokens.slice(0, -1).map((text) => ({ text, special: false })),
+// An output that was cut off at its length limit has no end of sentence.
+const isEnd = (tokens, i) => i === tokens.length - 1 && /^<.*>$/.test(tokens[i]);
+const predictedLabels = (tokens) => tokens.map((text, i) => ({ text, special: isEnd(tokens, i) }));
+const readLabels = (tokens) => [
+  { text: '<bos>', special: true }, ...tokens.slice(0, -1).map((text) => ({ text, special: false })),
 ];
 
 // "when predicting “Hund”"
@@ -73,7 +109,8 @@ const keyPhrase = (view, from, to) => quoted(view.keyLabels.slice(from, to + 1).
 // The chosen cell (or sum of cells) as a sentence.
 function sayCell(view) {
   const { query, key, keyEnd, layer, head } = view.state;
-  const where = headName(layer, head);
+  const where = headName(layer, head) + (isFree(view.variant) ? ', fed its own output' : '');
+  const [what, goes] = isNorms(view.variant) ? ['what the head adds', 'comes from'] : ['the attention', 'goes to'];
   if (query === null) return `${where}, step ${thousands(view.step.step)}. Choose a cell to read it.`;
   const matrix = view.shown;
   const [from, to] = key <= keyEnd ? [key, keyEnd] : [keyEnd, key];
@@ -84,11 +121,11 @@ function sayCell(view) {
   for (let k = from; k <= to; k += 1) sum += cellValue(matrix, query, k);
   if (matrix.signed) {
     const change = Math.abs(sum) < 0.005 ? 'as much' : `${figure(Math.abs(sum))} ${sum > 0 ? 'more' : 'less'}`;
-    return `${where}: ${rowPhrase(view, query)}, ${change} of the attention goes to ${keyPhrase(view, from, to)}`
+    return `${where}: ${rowPhrase(view, query)}, ${change} of ${what} ${goes} ${keyPhrase(view, from, to)}`
       + ` ${change === 'as much' ? 'as' : 'than'} in ${otherName(view)}.`;
   }
-  const owner = view.state.shows === 'other' && view.other ? capital(otherName(view)) : where;
-  return `${owner}: ${rowPhrase(view, query)}, ${figure(sum)} of the attention goes to ${keyPhrase(view, from, to)}.${truth(view, query, from, to)}`;
+  const owner = view.shows === 'other' ? capital(otherName(view)) : where;
+  return `${owner}: ${rowPhrase(view, query)}, ${figure(sum)} of ${what} ${goes} ${keyPhrase(view, from, to)}.${truth(view, query, from, to)}`;
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -117,7 +154,10 @@ function modelWords({ model, steps, numStored }) {
 // What the table is of, and what an alignment error must beat.
 function ledgerNote(log, { kind, stepIndex }) {
   const pairs = log.examples.length === 1 ? 'the one pair' : `the ${log.examples.length} pairs`;
-  const note = `${KIND_TITLES[kind]} at step ${thousands(log.steps[stepIndex].step)}, over all rows of ${pairs}.`;
+  const effect = effectStep(log, kind, stepIndex);
+  const taken = effect === null || effect === stepIndex ? ''
+    : ` Importance and what a head switched off changes were measured at step ${thousands(log.steps[effect].step)}.`;
+  const note = `${KIND_TITLES[kind]} at step ${thousands(log.steps[stepIndex].step)}: weights, fed the references, over all rows of ${pairs}.${taken}`;
   const { chance, diagonal } = log.baselines;
   const rates = log.measures.cross.alignment_error_rate;
   if (kind !== 'cross' || !rates || chance === undefined || chance === null) return note;

@@ -31,14 +31,19 @@ class Figure:
 
     def line(self) -> str:
         """For the table, at most 80 columns but for a long note, which has a line of its own."""
-        text = f"  {self.name:<36}{self.value:>12,.4g} {self.unit:<14}"
+        text = f"  {self.name:<34}{_digits(self.value):>10} {self.unit:<12}"
         if self.ratio is not None and self.spread is not None:
-            text += f"{self.ratio:>5.2f}x ({self.spread[0]:.2f}-{self.spread[1]:.2f})"
+            text += f"{_digits(self.ratio):>5}x ({_digits(self.spread[0])}-{_digits(self.spread[1])})"
         return text.rstrip() + (f"\n      {self.note}" if self.note else "")
 
     def plain(self) -> dict[str, Any]:
         """For the JSON."""
         return asdict(self)
+
+
+def _digits(number: float) -> str:
+    """Three or four of them, and none that are not there."""
+    return f"{number:,.0f}" if number >= 1_000 else f"{number:#.3g}".rstrip(".")
 
 
 @dataclass

@@ -41,7 +41,7 @@ class Machine:
         return cls(_processor(), torch.get_num_threads(), load, 2 * SIDE**3 / best)
 
     def __str__(self) -> str:
-        busy = ", BUSY: the ratios are not to be trusted" if self.load > 0.5 else ""
+        busy = "\nBUSY: the ratios are not to be trusted" if self.load > 0.5 else ""
         return (
             f"{self.processor}, {self.threads} threads, torch {torch.__version__}\n"
             f"matrix peak {self.peak / 1e9:,.0f} GFLOP/s (float32); load before {self.load:.1f}{busy}"

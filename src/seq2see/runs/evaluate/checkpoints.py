@@ -10,6 +10,7 @@ from seq2see.evaluation.report import comparison_lines, wrapped
 from seq2see.options import EvaluateOptions, FilesOptions, HubOptions, Split
 from seq2see.runs.checkpoint import Trained, device_of, load
 from seq2see.runs.data import pairs_of, read_pairs, task_of
+from seq2see.runs.evaluate.cases import add_cases
 from seq2see.runs.evaluate.evaluation import Evaluation, evaluate_pairs
 from seq2see.runs.folder import write_text
 from seq2see.runs.terminal import Terminal
@@ -48,6 +49,8 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
         valid = pairs_of(trained.options, Split.valid, run=trained.run)
     train, missing = _training_pairs(trained) if options.baselines else ((), "")
     evaluation = evaluate_pairs(trained, pairs, valid=valid, train=train, device=device_of(options.accelerator))
+    if options.report and (options.output is not None or trained.run is not None):
+        add_cases(trained, evaluation, name=_name(options))
     if missing:
         evaluation.notes.append(missing)
     if options.task.test is None and options.split is Split.ood:

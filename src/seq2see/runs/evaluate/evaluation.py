@@ -23,6 +23,7 @@ from seq2see.evaluation import (
     tokens_in_place,
 )
 from seq2see.evaluation.report import detail_lines, score_lines, wrapped
+from seq2see.maps.cases.flags import report_lines
 from seq2see.options import TokenizerKind, TrainOptions
 from seq2see.runs.alignment import alignment_scores
 from seq2see.runs.checkpoint import Trained
@@ -48,7 +49,10 @@ class Evaluation:
         hypotheses: what the model found.
         texts: the hypotheses as text, in one line each.
         counts: what the scores are made of, for each source.
+        firsts: the first pair of each source, by its number.
+        closest: for each source the number of the pair whose reference is nearest to the output.
         notes: for people.
+        page: outputs and their attention as HTML, where that was asked for.
     """
 
     scores: dict[str, float]
@@ -58,10 +62,13 @@ class Evaluation:
     hypotheses: list[Hypothesis]
     texts: list[str]
     counts: SentenceCounts
+    firsts: list[int]
+    closest: list[int]
     notes: list[str] = field(default_factory=list)
+    page: str | None = field(default=None, repr=False)
 
     def write(self, folder: Path, name: str) -> list[Path]:
-        """`<name>.json` with the scores, and `<name>.tsv` with every translation; returns their paths."""
+        """`<name>.json` (scores), `<name>.tsv` (every translation), `<name>.html` (the page); returns their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         report = {"scores": self.scores, **self.details, "notes": self.notes}
         write_text(folder / f"{name}.json", json.dumps(report, indent=2, ensure_ascii=False) + "\n")
@@ -72,14 +79,19 @@ class Evaluation:
             )
         ]
         write_text(folder / f"{name}.tsv", "source\treference\thypothesis\tscore\n" + "".join(rows))
-        return [folder / f"{name}.json", folder / f"{name}.tsv"]
+        if self.page is None:
+            return [folder / f"{name}.json", folder / f"{name}.tsv"]
+        write_text(folder / f"{name}.html", self.page)
+        return [folder / f"{name}.{ending}" for ending in ("json", "tsv", "html")]
 
     def lines(self) -> list[str]:
         """What the terminal shows, in 80 columns."""
         signatures = [f"  {name}: {signature}" for name, signature in self.details["signatures"].items()]
         notes = [line for note in self.notes for line in wrapped(note)]
+        flags = self.details.get("attention_flags")
         return [
-            *score_lines(self.scores, self.details), "", *detail_lines(self.details), "", *signatures, *notes
+            *score_lines(self.scores, self.details), "", *detail_lines(self.details), "",
+            *([] if flags is None else [*report_lines(flags), ""]), *signatures, *notes,
         ]  # fmt: skip
 
 
@@ -160,6 +172,8 @@ def evaluate_pairs(
         [hypotheses[number] for number in order],
         [texts[number] for number in order],
         counts,
+        firsts,
+        closest,
         _notes(details, counts),
     )
 

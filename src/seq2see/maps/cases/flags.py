@@ -1,0 +1,173 @@
+"""Signs of trouble in a cross map of an output, and how well they tell wrong outputs from right ones.
+
+All three are known from the search for translations that have lost touch with their source (Guerreiro, Voita and
+Martins 2023, "Looking for a Needle in a Haystack: A Comprehensive Study of Hallucinations in Neural Machine
+Translation"), where attention alone is a weak sign. So none is believed here: each is measured.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+SEEN = 0.2  # attention that a source word must get, summed over all rows, to count as looked at
+GRID = np.linspace(0, 1, 101)  # places in the source, from its beginning to its end
+NORMAL = 1.959964  # standard deviations on either side that hold 95 %
+
+
+class Flags(NamedTuple):
+    """Signs of trouble in one map; more is worse.
+
+    Args:
+        unattended: share of the source words that are never attended to.
+        eos_mass: attention on the source's EOS, mean over the rows that predict a token other than EOS.
+        distance: how far the map's spread over the source is from the usual one, in lengths of the source, 0 to 1.
+    """
+
+    unattended: float
+    eos_mass: float
+    distance: float
+
+
+class Prediction(NamedTuple):
+    """How well a flag tells wrong outputs from right ones.
+
+    Args:
+        area: under the receiver operating characteristic: how often a wrong output has more of it than a right one;
+            None where there are only wrong or only right ones.
+        interval: 95 %.
+        verdict: in words.
+    """
+
+    area: float | None
+    interval: tuple[float, float] | None
+    verdict: str
+
+
+def unattended_words(weights: NDArray, source_words: Sequence[int]) -> list[int]:
+    """The numbers of the source words that get less than `SEEN` from all rows together.
+
+    Args:
+        weights: (T, S), both with EOS.
+        source_words: the word number of each source token, EOS left out.
+
+    Source:
+        Berard, Calapodescu and Roux 2019, "Naver Labs Europe's Systems for the WMT19 Machine Translation Robustness
+        Task", for counting source words with little attention; ours are words, theirs tokens.
+    """
+    if not len(source_words):
+        return []
+    mass = np.bincount(np.asarray(source_words), weights=weights[:, :-1].sum(0))
+    return np.flatnonzero(mass < SEEN).tolist()
+
+
+def eos_mass(weights: NDArray) -> float:
+    """Attention on the source's EOS; the row that predicts EOS is left out, if there is another one."""
+    rows = weights[:-1] if len(weights) > 1 else weights
+    return float(rows[:, -1].mean())
+
+
+def spread(weights: NDArray) -> NDArray[np.float64]:
+    """How much of a map's attention lies before each place of `GRID`: (101,), from 0 to 1."""
+    share = weights.mean(0, dtype=np.float64)
+    before = np.concatenate([[0.0], np.cumsum(share)])
+    return np.interp(GRID, np.linspace(0, 1, len(before)), before / max(before[-1], 1e-12))
+
+
+def distance(own: NDArray, usual: NDArray) -> float:
+    """The Wasserstein distance between two spreads, in lengths of the source.
+
+    Source:
+        Guerreiro et al. 2023, "Optimal Transport for Unsupervised Hallucination Detection in Neural Machine
+        Translation". They compare with single good translations of held-out data; here the usual spread is the mean
+        over the scored outputs, right and wrong.
+    """
+    return float(np.trapezoid(np.abs(own - usual), GRID))
+
+
+def flags_of(weights: NDArray, source_words: Sequence[int], usual: NDArray) -> Flags:
+    """All flags of a map; arguments as above, `usual` a mean of `spread`."""
+    num_words = len(set(source_words))
+    unattended = len(unattended_words(weights, source_words)) / num_words if num_words else 0.0
+    return Flags(unattended, eos_mass(weights), distance(spread(weights), usual))
+
+
+def predicts(values: Sequence[float], wrong: Sequence[bool]) -> Prediction:
+    """How well a flag tells wrong outputs from right ones.
+
+    Args:
+        values: the flag of each output; more is meant to be worse.
+        wrong: for each output whether it is wrong.
+
+    Source:
+        The area as a Mann-Whitney statistic, ties counted half: Hanley and McNeil 1982. Its interval: method 5 of
+        Newcombe 2006, "Confidence Intervals for an Effect Size Measure Based on the Mann-Whitney Statistic. Part 2",
+        which stays honest for few outputs and for an area of 0 or 1.
+    """
+    is_wrong, flag = np.asarray(wrong, bool), np.asarray(values, np.float64)
+    bad, good = flag[is_wrong], np.sort(flag[~is_wrong])
+    if not len(bad) or not len(good):
+        return Prediction(None, None, f"cannot be said: there is no {'right' if len(bad) else 'wrong'} output")
+    below = np.searchsorted(good, bad, "left") + np.searchsorted(good, bad, "right")
+    area = float(below.sum()) / (2 * len(bad) * len(good))
+    low, high = _interval(area, len(bad), len(good))
+    if low <= 0.5 <= high:
+        verdict = "does not predict wrong outputs"
+    elif low > 0.5:
+        verdict = "is higher for wrong outputs" if area < 0.8 else "is much higher for wrong outputs"
+    else:
+        verdict = "is lower for wrong outputs, the other way round than meant"
+    return Prediction(area, (low, high), verdict)
+
+
+def _interval(area: float, num_bad: int, num_good: int) -> tuple[float, float]:
+    def beyond(true: float) -> float:
+        """How many standard deviations the area is from what would be true."""
+        extra = (num_bad + num_good) / 2 - 1
+        variance = 1 + extra * ((1 - true) / (2 - true) + true / (1 + true))
+        deviation = math.sqrt(true * (1 - true) * variance / (num_bad * num_good))
+        return abs(area - true) / deviation if deviation else math.inf
+
+    def edge(outer: float) -> float:
+        inner = area
+        if outer == area:
+            return outer
+        for _ in range(60):
+            middle = (inner + outer) / 2
+            inner, outer = (middle, outer) if beyond(middle) <= NORMAL else (inner, middle)
+        return (inner + outer) / 2
+
+    return edge(0.0), edge(1.0)
+
+
+def report(flags: Sequence[Flags], wrong: Sequence[bool]) -> dict[str, Any]:
+    """For each flag its `area_under_curve`, `interval` and `verdict`, in plain values."""
+    result = {}
+    for name in Flags._fields:
+        found = predicts([getattr(own, name) for own in flags], wrong)
+        interval = None if found.interval is None else list(found.interval)
+        result[name] = {"area_under_curve": found.area, "interval": interval, "verdict": found.verdict}
+    return result
+
+
+def report_lines(found: Mapping[str, Any]) -> list[str]:
+    """What the terminal shows, in 80 columns.
+
+    Args:
+        found: `outputs`, `of`, `wrong`, `right` as numbers, and `flags` from `report`.
+    """
+    scored = f"{found['outputs']:,}" + ("" if found["outputs"] == found["of"] else f" of {found['of']:,}")
+    lines = [
+        f"  {'attention flag':<20}{'area':>9}{'95 % interval':>21}",
+        f"  over {scored} outputs: {found['wrong']:,} wrong, {found['right']:,} right; {found['attention']}",
+    ]
+    rows = []
+    for name, one in found["flags"].items():
+        area, interval = one["area_under_curve"], one["interval"]
+        span = "" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
+        value = "-" if area is None else f"{area:.3f}"
+        words = one["verdict"].split(",")[0].removeprefix("cannot be said: ").removesuffix(" outputs")
+        rows.append(f"  {name:<20}{value:>9}{span:>21}   {words}")
+    return [lines[0], *rows, lines[1]]

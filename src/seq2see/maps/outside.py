@@ -1,0 +1,203 @@
+"""Maps of models that are not ours: a log of one step from arrays, or from what a Hugging Face model returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from seq2see.maps.arrays import KINDS, Maps
+from seq2see.maps.index import Example
+from seq2see.maps.store import AttentionLog
+
+Tokens = Sequence[str] | Sequence[Sequence[str]]
+
+
+def from_arrays(
+    source_tokens: Tokens,
+    target_tokens: Tokens,
+    *,
+    encoder: ArrayLike,
+    decoder: ArrayLike,
+    cross: ArrayLike,
+    source_mask: ArrayLike | None = None,
+    target_mask: ArrayLike | None = None,
+    links: Sequence[Sequence[tuple[int, int]] | None] | None = None,
+    d_model: int = 0,
+) -> AttentionLog:
+    """A log of one step, in memory, of any encoder-decoder model's attention weights.
+
+    Args:
+        source_tokens: labels of the source tokens of one pair, or of each of B pairs; the last is the end of sentence.
+        target_tokens: labels of what each decoder row predicts (the labels that the model is trained on, not its
+            shifted input), the end of sentence last.
+        encoder: rows that sum to 1, (B, layers, H, S, S); for one pair also without B. Rows of padding may hold
+            anything.
+        decoder: (B, layers, H, T, T), row t reading what comes before target token t.
+        cross: (B, layers, H, T, S).
+        source_mask: True or 1 at real source tokens (B, S), or (S,) for one pair; None: all up to the number of tokens.
+        target_mask: the same of the target (B, T).
+        links: true links (source token, target token) of each pair, 0-based, the ends of sentence not counted; None
+            where they are not known.
+        d_model: width of the model, for the page's heading.
+
+    Returns:
+        A log: `.show()` in a notebook, `.save(path)` for the page, `.measures()` for numbers.
+
+    Raises:
+        ValueError: shapes, tokens, masks and links do not fit each other, or rows do not sum to 1.
+    """
+    given = {
+        name: _batched(name, array) for name, array in (("encoder", encoder), ("decoder", decoder), ("cross", cross))
+    }
+    sizes = {name: len(array) for name, array in given.items()}
+    if len(set(sizes.values())) > 1:
+        raise ValueError(
+            f"encoder, decoder and cross are of {', '.join(map(str, sizes.values()))} pairs; give the same"
+        )
+    num_pairs = sizes["cross"]
+    heads = {name: array.shape[2] for name, array in given.items()}
+    if len(set(heads.values())) > 1:
+        raise ValueError(
+            f"encoder, decoder and cross have {', '.join(map(str, heads.values()))} heads; a log has one number of"
+            " heads for all three"
+        )
+    if given["decoder"].shape[1] != given["cross"].shape[1]:
+        raise ValueError(
+            f"decoder has {given['decoder'].shape[1]} layers and cross {given['cross'].shape[1]}; a decoder layer has"
+            " both"
+        )
+    sources = _rows("source", source_tokens, source_mask, num_pairs, given["cross"].shape[4])
+    targets = _rows("target", target_tokens, target_mask, num_pairs, given["cross"].shape[3])
+    if links is not None and len(links) != num_pairs:
+        raise ValueError(f"links has {len(links)} entries for {num_pairs} pairs; give one each, None where not known")
+    examples = [
+        Example(
+            id=number,
+            source=" ".join(source[:-1]),
+            reference=" ".join(target[:-1]),
+            source_tokens=source,
+            target_tokens=target,
+            links=None if links is None or links[number] is None else tuple(links[number] or ()),
+        )
+        for number, ((source, _), (target, _)) in enumerate(zip(sources, targets, strict=True))
+    ]
+    places = {"source": [real for _, real in sources], "target": [real for _, real in targets]}
+    sides = {"encoder": ("source", "source"), "decoder": ("target", "target"), "cross": ("target", "source")}
+    maps = Maps(**{name: _picked(name, given[name], *(places[side] for side in sides[name])) for name in KINDS})
+    model = {
+        "d_model": d_model,
+        "num_heads": heads["cross"],
+        "num_encoder_layers": given["encoder"].shape[1],
+        "num_decoder_layers": given["decoder"].shape[1],
+    }
+    return AttentionLog.of_maps(maps, examples=examples, model=model)
+
+
+def from_hf(
+    outputs: Any,
+    tokens: tuple[Tokens, Tokens],
+    *,
+    source_mask: ArrayLike | None = None,
+    target_mask: ArrayLike | None = None,
+    links: Sequence[Sequence[tuple[int, int]] | None] | None = None,
+) -> AttentionLog:
+    """A log of what a Hugging Face encoder-decoder model (T5, Marian, BART, ...) attends to.
+
+    ```python
+    outputs = model(input_ids=ids, attention_mask=mask, labels=labels, output_attentions=True)
+    log = from_hf(outputs, (tokenizer.convert_ids_to_tokens(ids[0]), tokenizer.convert_ids_to_tokens(labels[0])))
+    ```
+
+    Args:
+        outputs: what the model returned for `output_attentions=True`: anything with `encoder_attentions`,
+            `decoder_attentions` and `cross_attentions`, one tensor (B, H, query, key) a layer. A model that was loaded
+            with a fused kernel returns none: load it with `attn_implementation="eager"`.
+        tokens: labels of the source and of the target, see `from_arrays`.
+        source_mask: the `attention_mask`, (B, S).
+        target_mask: 1 at real labels, (B, T), such as `labels != -100`.
+        links: see `from_arrays`.
+
+    Raises:
+        ValueError: the attentions are missing, are those of `generate()`, or do not fit, see `from_arrays`.
+    """
+    stacked = {}
+    for kind in KINDS:
+        name = f"{kind}_attentions"
+        layers = getattr(outputs, name, None)
+        if not layers or any(layer is None for layer in layers):
+            raise ValueError(
+                f"outputs.{name} is empty; call the model with output_attentions=True and load it with"
+                ' attn_implementation="eager"'
+            )
+        if isinstance(layers[0], tuple | list):
+            raise ValueError(
+                f"outputs.{name} holds one entry a generated token, as generate() returns it; feed the generated ids"
+                " back: model(input_ids=..., decoder_input_ids=..., output_attentions=True)"
+            )
+        stacked[kind] = np.stack([_as_array(layer) for layer in layers], axis=1)
+    source_tokens, target_tokens = tokens
+    return from_arrays(
+        source_tokens, target_tokens, **stacked, source_mask=source_mask, target_mask=target_mask, links=links
+    )
+
+
+def _as_array(values: Any) -> NDArray:
+    """Float32 of an array, a list, or a tensor on any device and of any type, bfloat16 too."""
+    if hasattr(values, "detach"):
+        values = values.detach().float().cpu().numpy()
+    return np.asarray(values, dtype=np.float32)
+
+
+def _batched(name: str, array: ArrayLike) -> NDArray:
+    values = _as_array(array)
+    if values.ndim == 4:
+        values = values[None]
+    if values.ndim != 5:
+        raise ValueError(f"{name} has shape {values.shape}; give (pairs, layers, heads, query, key), or one pair's")
+    return values
+
+
+def _rows(
+    side: str, tokens: Tokens, mask: ArrayLike | None, num_pairs: int, size: int
+) -> list[tuple[tuple[str, ...], NDArray]]:
+    """For each pair its real tokens, and their places in the arrays."""
+    if len(tokens) and isinstance(tokens[0], str):
+        tokens = [tokens]  # pyright: ignore[reportAssignmentType]
+    if len(tokens) != num_pairs:
+        raise ValueError(
+            f"{side}_tokens are of {len(tokens)} pairs, the maps of {num_pairs}; give a list of labels each"
+        )
+    masks = None if mask is None else np.atleast_2d(_as_array(mask)) != 0
+    if masks is not None and masks.shape != (num_pairs, size):
+        raise ValueError(f"{side}_mask has shape {masks.shape}, the maps need {(num_pairs, size)}")
+    rows = []
+    for number, labels in enumerate(tokens):
+        places = np.arange(min(len(labels), size)) if masks is None else np.flatnonzero(masks[number])
+        if masks is not None and len(labels) == size:
+            labels = [labels[int(place)] for place in places]
+        if not len(labels) or len(labels) != len(places):
+            raise ValueError(
+                f"pair {number}: {len(labels)} {side} tokens for {len(places)} of {size} places of the maps; give one"
+                " label a place, padding left out or masked"
+            )
+        rows.append((tuple(labels), places))
+    return rows
+
+
+def _picked(name: str, array: NDArray, queries: list[NDArray], keys: list[NDArray]) -> NDArray:
+    """The real cells of each pair in the upper left corner, zero elsewhere."""
+    shape = (*array.shape[:3], max(map(len, queries)), max(map(len, keys)))
+    picked = np.zeros(shape, np.float32)
+    for number, (rows, columns) in enumerate(zip(queries, keys, strict=True)):
+        cells = array[number][:, :, rows[:, None], columns]
+        worst = np.abs(cells.sum(-1) - 1).max()
+        if not worst < 0.01:  # also where it is not a number
+            raise ValueError(
+                f"{name}, pair {number}: a row's weights miss 1 by {worst:.3g}; give weights after the softmax,"
+                " in evaluation mode (no dropout), with a mask if there is padding"
+            )
+        picked[number, :, :, : len(rows), : len(columns)] = cells
+    return picked

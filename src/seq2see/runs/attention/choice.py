@@ -1,0 +1,87 @@
+"""Which map is shown where there is room for one: a kind, a layer, and a head or the mean of all."""
+
+import math
+from dataclasses import dataclass
+
+from numpy.typing import NDArray
+
+from seq2see.maps import AttentionLog
+from seq2see.options import AttentionKind, AttentionOptions
+from seq2see.runs.translate.links import CrossHead
+
+TITLES = {
+    AttentionKind.cross: "cross attention",
+    AttentionKind.encoder: "encoder self-attention",
+    AttentionKind.decoder: "decoder self-attention",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One map out of those of all layers and heads.
+
+    Args:
+        kind: whose attention.
+        place: layer, and head or the mean of all.
+        reason: why this one, if nobody asked for it.
+    """
+
+    kind: AttentionKind
+    place: CrossHead
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """For people; layers and heads count from 1."""
+        return f"{TITLES[self.kind]}, {self.place}"
+
+    @property
+    def address(self) -> str:
+        """The view of the page that is nearest."""
+        head = "" if self.place.head is None else f"&head={self.place.head + 1}"
+        return f"#kind={self.kind.value}&layer={self.place.layer + 1}{head}"
+
+    def of(self, maps: NDArray) -> NDArray:
+        """Its weights (query, key) out of those of all (layers, H, query, key)."""
+        return self.place.of(maps)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.reason})" if self.reason else self.name
+
+
+def choose(options: AttentionOptions, log: AttentionLog, aligning: CrossHead | None) -> Choice:
+    """What was asked for; of cross attention else the head that aligns best, of the others the last layer.
+
+    Args:
+        options: `kind`, `layer` and `head`.
+        log: what there is to choose from.
+        aligning: what `aligning_head` found; None: the head with the lowest alignment error rate in the log.
+
+    Raises:
+        ValueError: there is no such layer or head.
+    """
+    kind, heads = options.kind, log.model["num_heads"]
+    layers = log.model["num_encoder_layers" if kind is AttentionKind.encoder else "num_decoder_layers"]
+    if options.layer is not None:
+        if options.layer > layers:
+            raise ValueError(f"layer={options.layer}: {TITLES[kind]} has layers 1 to {layers}")
+        if options.head is not None and options.head > heads:
+            raise ValueError(f"head={options.head}: there are heads 1 to {heads}")
+        return Choice(kind, CrossHead(options.layer - 1, None if options.head is None else options.head - 1))
+    if kind is AttentionKind.cross:
+        if aligning is not None and aligning.head is not None:
+            return Choice(kind, aligning, "aligned best on validation pairs when the run was evaluated")
+        best = _best_in(log)
+        if aligning is None and best is not None:
+            return Choice(kind, best, "the lowest alignment error rate on the logged pairs at the last step")
+    return Choice(kind, CrossHead(layers - 1), "layer= and head= choose another")
+
+
+def _best_in(log: AttentionLog) -> CrossHead | None:
+    rows = [
+        row
+        for row in log.measures()
+        if row.step == log.steps[-1] and row.kind == "cross" and not math.isnan(row.alignment_error_rate)
+    ]
+    best = min(rows, key=lambda row: row.alignment_error_rate, default=None)
+    return None if best is None else CrossHead(best.layer, best.head)

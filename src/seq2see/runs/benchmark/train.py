@@ -1,0 +1,194 @@
+"""One training step beside torch's own Transformer and Hugging Face's: forward, loss, backward, clip, optimiser.
+
+All get the very same padded batches, dropout 0.1, label smoothing 0.1, clipping at 1 and AdamW, in float32. What
+differs is said in the notes. Ours runs as `scripts/train.py` runs it, but for Lightning around it.
+"""
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from seq2see.options import BenchmarkOptions, ModelOptions
+from seq2see.runs.benchmark.figure import Figure, Rounds
+from seq2see.text import PAD
+from seq2see.training.objective import label_smoothed_cross_entropy
+from seq2see.transformer import Transformer
+
+OURS = "seq2see"
+STEPS = 4  # a round
+DROPOUT, SMOOTHING, CLIP, LEARNING_RATE = 0.1, 0.1, 1.0, 1e-3
+
+
+class Size(NamedTuple):
+    """Sizes of a model and of its batches."""
+
+    d_model: int
+    num_layers: int
+    num_heads: int
+    d_ff: int
+    vocab_size: int
+    batch_size: int
+    length: int
+
+
+SIZES = {"tiny": Size(128, 2, 4, 512, 64, 128, 20), "small": Size(256, 3, 4, 1024, 8_000, 64, 24)}
+
+
+class Pairs(NamedTuple):
+    """A padded batch: source (B, S), target with BOS and EOS (B, T + 1); PAD where a pair is shorter."""
+
+    src: Tensor
+    tgt: Tensor
+
+
+def figures(options: BenchmarkOptions) -> Iterator[Figure]:
+    """Real target tokens a second.
+
+    Raises:
+        ValueError: a peer is not installed.
+    """
+    try:
+        transformers = import_module("transformers")
+    except ImportError as error:
+        raise ValueError(f"suite=train needs its peer ({error.name}): pip install -e '.[bench]'") from error
+    for name, size in SIZES.items():
+        torch.manual_seed(0)
+        batches = [_batch(size) for _ in range(STEPS)]
+        contenders = {
+            OURS: _Ours(size),
+            "torch.nn.Transformer": _Torch(size),
+            "Hugging Face MarianMTModel": _HuggingFace(size, transformers),
+        }
+        work = {peer: _work(module, batches, fused=peer == OURS) for peer, module in contenders.items()}
+        rounds = Rounds.run(f"train, {name}", "tokens/s", work, rounds=options.rounds)
+        yield from rounds.figures(
+            OURS,
+            {
+                OURS: "fused AdamW; padded targets leave before the projection to the vocabulary",
+                "torch.nn.Transformer": "dropout on attention weights too; AdamW as torch chooses it",
+                "Hugging Face MarianMTModel": "dropout in the same places as ours; sdpa attention; AdamW as above",
+            },
+        )
+
+
+def _batch(size: Size) -> Pairs:
+    """Lengths from two thirds of the longest on: as batches of similar lengths have them."""
+    shortest = size.length * 2 // 3
+    src = torch.randint(4, size.vocab_size, (size.batch_size, size.length))
+    tgt = torch.randint(4, size.vocab_size, (size.batch_size, size.length + 1))
+    lengths = torch.randint(shortest, size.length + 1, (size.batch_size, 1))
+    lengths[0] = size.length
+    return Pairs(
+        src.masked_fill(torch.arange(size.length) >= lengths, PAD),
+        tgt.masked_fill(torch.arange(size.length + 1) > lengths, PAD),
+    )
+
+
+def _work(module: nn.Module, batches: list[Pairs], *, fused: bool) -> Callable[[], float]:
+    optimizer = torch.optim.AdamW(module.parameters(), lr=LEARNING_RATE, fused=fused or None)
+    module.train()
+
+    def work() -> float:
+        tokens = 0
+        for batch in batches:
+            loss = module(batch)
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(module.parameters(), CLIP)
+            optimizer.step()
+            tokens += int((batch.tgt[:, 1:] != PAD).sum())
+        return tokens
+
+    return work
+
+
+class _Ours(nn.Module):
+    """The loss of a batch, as `TrainingModule` computes it."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        options = ModelOptions(
+            d_model=size.d_model,
+            num_heads=size.num_heads,
+            num_encoder_layers=size.num_layers,
+            num_decoder_layers=size.num_layers,
+            d_ff=size.d_ff,
+            dropout=DROPOUT,
+        )
+        self.model = Transformer(options, size.vocab_size, size.vocab_size)
+
+    def forward(self, batch: Pairs) -> Tensor:
+        src_mask = batch.src != PAD
+        states = self.model.decode_states(batch.tgt[:, :-1], self.model.encode(batch.src, src_mask), src_mask)
+        targets = batch.tgt[:, 1:]
+        real = targets != PAD
+        logits = self.model.output_proj(states[real])
+        result = label_smoothed_cross_entropy(logits, targets[real], smoothing=SMOOTHING)
+        return result.objective / result.tokens
+
+
+def _loss(logits: Tensor, targets: Tensor) -> Tensor:
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD, label_smoothing=SMOOTHING)
+
+
+class _Torch(nn.Module):
+    """`torch.nn.Transformer` between embeddings and a tied projection."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.source = nn.Embedding(size.vocab_size, size.d_model)
+        self.target = nn.Embedding(size.vocab_size, size.d_model)
+        self.positions = nn.Embedding(size.length, size.d_model)
+        layers, heads = size.num_layers, size.num_heads
+        self.model = nn.Transformer(
+            size.d_model, heads, layers, layers, size.d_ff, DROPOUT, batch_first=True, norm_first=True
+        )
+
+    def forward(self, batch: Pairs) -> Tensor:
+        tgt_in, hidden = batch.tgt[:, :-1], batch.src == PAD
+        places = self.positions.weight[None]
+        states = self.model(
+            F.dropout(self.source(batch.src) + places, DROPOUT),
+            F.dropout(self.target(tgt_in) + places, DROPOUT),
+            tgt_mask=nn.Transformer.generate_square_subsequent_mask(tgt_in.shape[1], dtype=torch.bool),
+            src_key_padding_mask=hidden,
+            memory_key_padding_mask=hidden,
+            tgt_is_causal=True,
+        )
+        return _loss(states @ self.target.weight.t(), batch.tgt[:, 1:])
+
+
+class _HuggingFace(nn.Module):
+    """`MarianMTModel`; its three dropouts set to act where ours do."""
+
+    def __init__(self, size: Size, transformers: Any) -> None:
+        super().__init__()
+        config = transformers.MarianConfig(
+            vocab_size=size.vocab_size,
+            d_model=size.d_model,
+            encoder_layers=size.num_layers,
+            decoder_layers=size.num_layers,
+            encoder_attention_heads=size.num_heads,
+            decoder_attention_heads=size.num_heads,
+            encoder_ffn_dim=size.d_ff,
+            decoder_ffn_dim=size.d_ff,
+            activation_function="relu",
+            dropout=DROPOUT,
+            activation_dropout=DROPOUT,
+            attention_dropout=0.0,
+            pad_token_id=PAD,
+            decoder_start_token_id=1,
+            eos_token_id=2,
+            forced_eos_token_id=None,
+            use_cache=False,
+        )
+        self.model = transformers.MarianMTModel(config)
+
+    def forward(self, batch: Pairs) -> Tensor:
+        tgt_in = batch.tgt[:, :-1]
+        logits = self.model(batch.src, attention_mask=batch.src != PAD, decoder_input_ids=tgt_in).logits
+        return _loss(logits, batch.tgt[:, 1:])

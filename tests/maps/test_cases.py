@@ -1,0 +1,212 @@
+"""Flags of an output's map, what they are worth, and the page that shows them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seq2see.maps.cases import Case, Flags, Side, differences, render
+from seq2see.maps.cases.flags import (
+    distance,
+    eos_mass,
+    flags_of,
+    predicts,
+    report,
+    report_lines,
+    spread,
+    unattended_words,
+)
+
+
+def planted_side(text: str, num_keys: int, wanted: Callable[[int], int]) -> Side:
+    """A target whose row t looks at source token `wanted(t)` with 0.7, in the second head of the first layer alone."""
+    tokens = (*text.split(), "<eos>")
+    cross = np.full((2, 2, len(tokens), num_keys), 1 / num_keys)
+    cross[0, 1] = 0.3 / max(num_keys - 1, 1)
+    for row in range(len(tokens)):
+        cross[0, 1, row, min(wanted(row), num_keys - 1)] = 0.7 if num_keys > 1 else 1.0
+    candidates = tuple(((token, 0.6), ("other", 0.3), ("rare", 0.001)) for token in tokens)
+    return Side(text, tokens, (0.6,) * len(tokens), candidates, cross)
+
+
+def planted_cases(*, words: str = "the old dog sleeps") -> list[Case]:
+    """Three outputs: a wrong one, a right one, and one in which nothing was written."""
+    source = (*words.split(), "<eos>")
+    cases = []
+    for number, (output, reference) in enumerate(
+        [("der alte Hund", words), (words, words), ("", "猫 \u05d7\u05ea\u05d5\u05dc")]
+    ):
+        cases.append(
+            Case(
+                line=number + 2,
+                group="worst" if number < 2 else "random",
+                source=words,
+                source_tokens=source,
+                right=output == reference,
+                ended=number != 2,
+                log_prob=-3.0 + number,
+                output=planted_side(output, len(source), lambda row: row),
+                reference=planted_side(reference, len(source), lambda row: row + 1),
+                flags=Flags(0.25 * number, 0.1, 0.02),
+                unattended=source[:number],
+            )
+        )
+    return cases
+
+
+ABOUT = {
+    "name": "test",
+    "step": 1200,
+    "layer": 0,
+    "head": 1,
+    "choice": "worst: two; random: one.",
+    "flags": {
+        "attention": "cross attention, layer 1, head 2",
+        "outputs": 3,
+        "of": 3,
+        "wrong": 2,
+        "right": 1,
+        "flags": report([Flags(0.25 * number, 0.1, 0.02) for number in range(3)], [True, False, True]),
+    },
+}
+
+
+@pytest.fixture
+def make_cases() -> Callable[..., list[Case]]:
+    return planted_cases
+
+
+@pytest.fixture
+def about() -> dict:
+    return ABOUT
+
+
+def test_a_source_word_with_little_attention_from_all_rows_together_is_never_attended_to():
+    weights = np.array([[0.9, 0.05, 0.05, 0.0], [0.8, 0.1, 0.1, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    assert unattended_words(weights, [0, 1, 2]) == [1, 2]
+    assert unattended_words(weights, [0, 1, 1]) == []  # the two tokens are one word, which gets 0.3
+    assert unattended_words(weights[:, 3:], []) == []
+
+
+def test_the_row_that_predicts_eos_may_look_at_eos():
+    weights = np.array([[0.75, 0.25], [0.5, 0.5], [0.0, 1.0]])
+    assert eos_mass(weights) == pytest.approx(0.375)
+    assert eos_mass(weights[2:]) == 1.0  # nothing was written: there is no other row
+
+
+def test_distance_is_how_far_attention_would_have_to_be_moved():
+    first, last, even = (np.array([row]) for row in ([1.0, 0, 0, 0], [0, 0, 0, 1.0], [0.25] * 4))
+    assert distance(spread(first), spread(last)) == pytest.approx(0.75, abs=1e-3)  # three of four tokens along
+    assert distance(spread(first), spread(even)) == pytest.approx(0.375, abs=1e-2)
+    longer = np.full((7, 12), 1 / 12)
+    assert distance(spread(longer), spread(even)) == pytest.approx(0, abs=1e-6)  # whatever the lengths
+
+
+def test_all_flags_of_a_planted_map():
+    usual = spread(np.eye(4))
+    flags = flags_of(np.eye(4), [0, 1, 2], usual)
+    assert flags == pytest.approx((0.0, 0.0, 0.0))
+    sunk = np.zeros((4, 4))
+    sunk[:, 3] = 1
+    flags = flags_of(sunk, [0, 1, 2], usual)
+    assert flags.unattended == 1.0 and flags.eos_mass == 1.0 and flags.distance == pytest.approx(0.375, abs=1e-2)
+
+
+def test_the_area_is_how_often_a_wrong_output_has_more_ties_counted_half():
+    values, wrong = [3.0, 1.0, 2.0, 1.0, 0.0], [True, True, False, False, False]
+    assert predicts(values, wrong).area == pytest.approx((3 + 1.5) / 6)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=40))
+def test_any_area_lies_in_its_interval_and_turns_round_with_the_flag(pairs: list[tuple[int, bool]]):
+    values, wrong = [float(value) for value, _ in pairs], [each for _, each in pairs]
+    found, turned = predicts(values, wrong), predicts([-value for value in values], wrong)
+    if found.area is None or found.interval is None or turned.area is None:
+        assert len(set(wrong)) == 1
+        return
+    low, high = found.interval
+    assert 0 <= low <= found.area <= high <= 1
+    assert turned.area == pytest.approx(1 - found.area)
+
+
+def test_a_flag_with_half_in_its_interval_is_said_not_to_predict():
+    random = np.random.default_rng(0)
+    noise, wrong = random.normal(size=200), random.random(200) < 0.3
+    assert predicts(noise.tolist(), wrong.tolist()).verdict == "does not predict wrong outputs"
+    assert predicts((noise + 3 * wrong).tolist(), wrong.tolist()).verdict == "is much higher for wrong outputs"
+    assert "the other way round" in predicts((noise - 3 * wrong).tolist(), wrong.tolist()).verdict
+
+
+def test_a_single_wrong_output_proves_nothing():
+    found = predicts([1.0, *([0.0] * 50)], [True, *([False] * 50)])
+    assert found.area == 1.0 and found.verdict == "does not predict wrong outputs"
+
+
+def test_the_interval_is_near_hanley_and_mcneils_where_there_are_many():
+    random = np.random.default_rng(1)
+    wrong = np.arange(2_000) < 800
+    found = predicts((random.normal(size=2_000) + 0.5 * wrong).tolist(), wrong.tolist())
+    assert found.area is not None and found.interval is not None
+    area = found.area
+    q1, q2 = area / (2 - area), 2 * area**2 / (1 + area)
+    variance = (area * (1 - area) + 799 * (q1 - area**2) + 1_199 * (q2 - area**2)) / (800 * 1_200)
+    low, high = area - 1.96 * variance**0.5, area + 1.96 * variance**0.5
+    assert found.interval == pytest.approx((low, high), abs=0.003)
+
+
+@pytest.mark.parametrize(("wrong", "missing"), [([True, True], "right"), ([False, False], "wrong")])
+def test_one_class_alone_says_nothing(wrong: list[bool], missing: str):
+    found = predicts([0.0, 1.0], wrong)
+    assert found.area is None and found.verdict == f"cannot be said: there is no {missing} output"
+
+
+def test_the_terminal_shows_each_flag_in_80_columns():
+    worth = report([Flags(0, 0, 0)] * 2, [True, False])
+    found = {"outputs": 2, "of": 5_000, "wrong": 1, "right": 1, "attention": "layer 2, head 1", "flags": worth}
+    lines = report_lines(found)
+    assert lines[-1] == "  over 2 of 5,000 outputs: 1 wrong, 1 right; layer 2, head 1"
+    assert [line.split()[0] for line in lines[1:-1]] == list(Flags._fields)
+    assert max(map(len, lines)) <= 80
+
+
+def test_differing_words_are_marked_and_nothing_is_lost():
+    parts = differences("the old dog sleeps", "the cat sleeps well")
+    assert parts == [("the ", False), ("old dog ", True), ("sleeps", False)]
+    assert differences("猫が好き", "犬が好き") == [("猫", True), ("が好き", False)]  # letters where there are no spaces
+
+
+@given(st.text("ab 猫\n", max_size=12), st.text("ab 猫\n", max_size=12))
+def test_any_text_stays_whole_and_differs_nowhere_from_itself(text: str, other: str):
+    assert "".join(part for part, _ in differences(text, other)) == text
+    assert not any(differs for _, differs in differences(text, text))
+
+
+def test_the_page_is_one_file_whose_data_cannot_end_its_script(make_cases: Callable[..., list[Case]], about: dict):
+    cases = make_cases(words="</script><script>alert(1)</script> b <!--")
+    html = render(cases, about=about, title="</title>&")
+    assert html.count("<script") == 2 and "alert(1)</script>" not in html
+    assert "&lt;/title&gt;&amp;" in html and "default-src 'none'" in html
+    assert not re.search(r"""(?:src|href)=["'](?!#)""", html)
+    data = json.loads(html.split('id="data">')[1].split("</script>")[0])
+    assert data["cases"][0]["sourceTokens"][0] == "</script><script>alert(1)</script>"
+
+
+def test_a_page_needs_an_output(about: dict):
+    with pytest.raises(ValueError, match="at least one, got none"):
+        render([], about=about)
+
+
+def test_a_page_too_large_has_the_mean_of_each_layer_alone(
+    make_cases: Callable[..., list[Case]], about: dict, monkeypatch: pytest.MonkeyPatch
+):
+    cases = make_cases()
+    whole = len(render(cases, about=about))
+    monkeypatch.setattr("seq2see.maps.cases.MOST_CELLS", 10)
+    html = render(cases, about=about)
+    assert len(html) < whole and '"heads":0' in html

@@ -1,0 +1,152 @@
+"""Maps of other models: arrays, and what Hugging Face models return."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from seq2see import maps
+from seq2see.maps.outside import from_arrays, from_hf
+
+SOURCE, TARGET = ["the", "dog", "</s>"], ["der", "Hund", "da", "</s>"]
+
+
+def rows(*shape: int, seed: int = 0, causal: bool = False) -> np.ndarray:
+    """Weights whose rows sum to 1."""
+    powers = np.random.default_rng(seed).random(shape)
+    powers = np.tril(powers) if causal else powers
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def one_pair() -> dict[str, np.ndarray]:
+    return {"encoder": rows(2, 4, 3, 3), "decoder": rows(1, 4, 4, 4, causal=True), "cross": rows(1, 4, 4, 3)}
+
+
+def hf_outputs(pairs: int = 2) -> SimpleNamespace:
+    """What a model of three encoder and two decoder layers would return, as tensors."""
+    return SimpleNamespace(
+        encoder_attentions=tuple(torch.tensor(rows(pairs, 4, 5, 5, seed=layer)) for layer in range(3)),
+        decoder_attentions=tuple(torch.tensor(rows(pairs, 4, 4, 4, seed=layer, causal=True)) for layer in range(2)),
+        cross_attentions=tuple(torch.tensor(rows(pairs, 4, 4, 5, seed=layer)).bfloat16() for layer in range(2)),
+    )
+
+
+def test_one_pair_of_arrays_is_a_log_with_measures_and_a_page(tmp_path: Path) -> None:
+    given = one_pair()
+    log = from_arrays(SOURCE, TARGET, **given, links=[[(0, 0), (1, 1)]])
+    np.testing.assert_allclose(log.maps(0).cross[0], given["cross"], atol=1e-6)
+    assert log.model["num_encoder_layers"] == 2 and log.model["num_decoder_layers"] == 1
+    assert log.examples[0].source == "the dog" and log.examples[0].reference == "der Hund da"
+    assert 0 <= log.measures()[-1].alignment_error_rate <= 1
+    assert "Hund" in log.save(tmp_path / "maps.html").read_text(encoding="utf-8")
+
+
+def test_padding_goes_by_the_mask_on_either_side() -> None:
+    source = np.array([[1, 1, 1, 0, 0], [0, 0, 1, 1, 1]])
+    outputs = hf_outputs()
+    weights = np.stack([layer.float().numpy() for layer in outputs.cross_attentions], 1) * source[:, None, None, None]
+    weights /= weights.sum(-1, keepdims=True)
+    encoder = np.stack([layer.numpy() for layer in outputs.encoder_attentions], 1) * source[:, None, None, None]
+    encoder /= encoder.sum(-1, keepdims=True)
+    decoder = np.stack([layer.numpy() for layer in outputs.decoder_attentions], 1)
+    log = from_arrays(
+        [["a", "b", "</s>", "<pad>", "<pad>"], ["c", "d", "</s>"]],
+        [TARGET, TARGET],
+        encoder=encoder,
+        decoder=decoder,
+        cross=weights,
+        source_mask=source,
+    )
+    assert [example.source_tokens for example in log.examples] == [("a", "b", "</s>"), ("c", "d", "</s>")]
+    np.testing.assert_allclose(log.maps(0).cross[0], weights[0, ..., :3], atol=1e-6)
+    np.testing.assert_allclose(log.maps(0).cross[1], weights[1, ..., 2:], atol=1e-6)
+    np.testing.assert_allclose(log.maps(0).encoder[1], encoder[1][..., 2:, 2:], atol=1e-6)
+
+
+def test_hugging_face_outputs_become_all_three_kinds() -> None:
+    outputs = hf_outputs()
+    log = from_hf(outputs, ([["a", "b", "c", "d", "</s>"]] * 2, [TARGET] * 2))
+    assert log.maps(0).encoder.shape == (2, 3, 4, 5, 5)
+    assert log.maps(0).decoder.shape == (2, 2, 4, 4, 4)
+    assert log.maps(0).cross.shape == (2, 2, 4, 4, 5)
+    np.testing.assert_allclose(log.maps(0).cross[1, 1], outputs.cross_attentions[1][1].float().numpy(), atol=1e-6)
+
+
+def test_a_small_random_t5_is_shown() -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.T5Config(
+        vocab_size=20,
+        d_model=16,
+        d_kv=4,
+        d_ff=16,
+        num_layers=2,
+        num_decoder_layers=1,
+        num_heads=4,
+        decoder_start_token_id=0,
+    )
+    model = transformers.T5ForConditionalGeneration._from_config(config, attn_implementation="eager").eval()
+    ids, labels = torch.tensor([[5, 6, 1, 0], [7, 8, 9, 1]]), torch.tensor([[4, 1, -100], [5, 6, 1]])
+    with torch.no_grad():
+        outputs = model(input_ids=ids, attention_mask=(ids != 0).int(), labels=labels, output_attentions=True)
+    tokens = ([["a", "b", "</s>"], ["c", "d", "e", "</s>"]], [["x", "</s>"], ["y", "z", "</s>"]])
+    log = from_hf(outputs, tokens, source_mask=ids != 0, target_mask=labels != -100)
+    assert log.maps(0).encoder.shape == (2, 2, 4, 4, 4)
+    assert log.maps(0).decoder.shape == (2, 1, 4, 3, 3)
+    np.testing.assert_allclose(log.maps(0).cross[1, 0], outputs.cross_attentions[0][1].numpy(), atol=1e-6)
+    assert (log.maps(0).cross[0, ..., 3:] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cross_attentions": None}, r"outputs\.cross_attentions is empty; call the model with output_attentions=True"),
+        ({"encoder_attentions": (None, None)}, r"outputs\.encoder_attentions is empty; .*eager"),
+        ({"decoder_attentions": ((torch.ones(1),),)}, r"one entry a generated token, as generate\(\) returns it"),
+    ],
+)
+def test_outputs_without_maps_say_how_to_get_them(change: dict, message: str) -> None:
+    outputs = SimpleNamespace(**{**vars(hf_outputs()), **change})
+    with pytest.raises(ValueError, match=message):
+        from_hf(outputs, (["a"] * 5, TARGET))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cross": rows(1, 2, 4, 3)}, "have 4, 4, 2 heads"),
+        ({"cross": rows(2, 4, 4, 3)}, "decoder has 1 layers and cross 2"),
+        ({"cross": rows(4, 3)}, r"cross has shape \(4, 3\)"),
+        ({"cross": 2 * rows(1, 4, 4, 3)}, "cross, pair 0: a row's weights miss 1 by 1; give weights after the softmax"),
+        ({"target_tokens": ["a"] * 6}, "pair 0: 6 target tokens for 4 of 4 places"),
+        ({"source_mask": [1, 1, 0, 0]}, r"source_mask has shape \(1, 4\), the maps need \(1, 3\)"),
+        ({"links": []}, "links has 0 entries for 1 pairs"),
+        ({"source_tokens": [SOURCE] * 2}, "source_tokens are of 2 pairs, the maps of 1"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_named(change: dict, message: str) -> None:
+    given = {"source_tokens": SOURCE, "target_tokens": TARGET, **one_pair(), **change}
+    with pytest.raises(ValueError, match=message):
+        from_arrays(**given)
+
+
+def test_show_in_a_notebook_is_a_frame_that_carries_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = []
+    display = ModuleType("IPython.display")
+    display.HTML, display.display = str, shown.append  # pyright: ignore
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    maps.from_arrays(['"', "&", "</s>"], TARGET, **one_pair()).show(height=700)
+    assert shown[0].startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;') and "height: 700px" in shown[0]
+    assert shown[0].count('"') == 8 and shown[0].count("<") == 2, "nothing inside ends the attribute"
+
+
+def test_show_without_a_notebook_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", None)
+    with pytest.raises(ImportError, match=r"needs IPython.* save\('maps\.html'\)"):
+        from_arrays(SOURCE, TARGET, **one_pair()).show()

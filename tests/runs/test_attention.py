@@ -1,0 +1,287 @@
+"""`scripts/attention.py`: maps of any text in every format, and alignments scored."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from seq2see.decoding import decode_sentences
+from seq2see.maps import AttentionLog
+from seq2see.options import AttentionFormat, AttentionKind, AttentionOptions, TranslateOptions, TranslationFormat
+from seq2see.runs.attention import attention, log_of
+from seq2see.runs.attention.texts import Line
+from seq2see.runs.checkpoint import Trained, load
+from seq2see.runs.shell import run as run_command
+from seq2see.runs.translate import translate
+from seq2see.text import UNK
+
+
+@pytest.fixture(scope="module")
+def trained(small_run: Path) -> Trained:
+    return load(str(small_run))
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> dict[str, str]:
+    """A checkpoint's lines and targets for them, as options."""
+    (tmp_path / "in.txt").write_text("a b c\n\nd <e> f\n", encoding="utf-8")
+    (tmp_path / "targets.txt").write_text("c b\n\na\n", encoding="utf-8")
+    return {"input": str(tmp_path / "in.txt"), "target": str(tmp_path / "targets.txt")}
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_decoder_is_fed_the_ids_that_the_model_wrote_even_if_their_text_has_others(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [UNK, 5, UNK]  # shown as `<unk>`, which as text is several letters, or another word
+    hypothesis = type(decode_sentences(trained.model, [[4]], limit=trained.length_limit)[0][0])(ids, -1.0, True)
+    monkeypatch.setattr("seq2see.runs.attention.texts.decode_sentences", lambda *_, **__: [[hypothesis]])
+    log = log_of(trained, [Line(1, "a b")])
+    assert log.examples[0].target_tokens == ("<unk>", *trained.target_tokenizer.tokens([5]), "<unk>", "<eos>")
+    assert log.maps(trained.step).cross.shape[-2] == 4
+
+
+def test_given_targets_are_fed_beside_the_models_own_output(trained: Trained) -> None:
+    lines = [Line(1, "a b c", "c b"), Line(3, "d e", "")]
+    log = log_of(trained, lines)
+    assert [example.target_tokens for example in log.examples] == [("c", "b", "<eos>"), ("<eos>",)]
+    own = log_of(trained, [line._replace(target=None) for line in lines])
+    forced, free = log.maps(trained.step), own.maps(trained.step)
+    stored = log.at(trained.step)
+    assert stored.hypotheses == own.at(trained.step).hypotheses and stored.hypothesis_tokens is not None
+    assert forced.cross_free is not None
+    for number, tokens in enumerate(stored.hypothesis_tokens):
+        rows = slice(0, len(tokens))
+        np.testing.assert_allclose(forced.cross_free[number, ..., rows, :], free.cross[number, ..., rows, :], atol=1e-6)
+
+
+def test_targets_must_be_as_many_as_lines(small_run: Path, texts: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "targets.txt").write_text("c b\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="targets.txt has 1 lines, .*in.txt has 3: give one target for each line"):
+        attention(AttentionOptions(ckpt=str(small_run), **texts))
+
+
+def test_a_blank_line_is_left_out_with_its_target_and_the_numbers_stay(
+    small_run: Path, texts: dict[str, str], tmp_path: Path
+) -> None:
+    options = AttentionOptions(ckpt=str(small_run), format=AttentionFormat.csv, output=str(tmp_path / "o.csv"), **texts)
+    path = attention(options)
+    assert path is not None
+    assert sorted({row["line"] for row in rows_of(path)}) == ["1", "3"]
+
+
+@pytest.mark.parametrize("kind", list(AttentionKind))
+def test_the_table_has_the_models_weights_one_row_a_visible_cell(
+    kind: AttentionKind, small_run: Path, trained: Trained, texts: dict[str, str], tmp_path: Path
+) -> None:
+    output = tmp_path / "maps.csv"
+    attention(
+        AttentionOptions(
+            ckpt=str(small_run), format=AttentionFormat.csv, kind=kind, layer=2, head=3, output=str(output), **texts
+        )
+    )
+    rows = [row for row in rows_of(output) if row["line"] == "1" and row["text"] in ("given", "source")]
+    own = log_of(trained, [Line(1, "a b c", "c b")]).maps(trained.step).named()[kind.value][0, 1, 2]
+    for row in rows:
+        assert (row["kind"], row["layer"], row["head"]) == (kind.value, "2", "3")
+        assert float(row["weight"]) == pytest.approx(own[int(row["query"]) - 1, int(row["key"]) - 1], abs=1e-5)
+    names = {"cross": ("c b <eos>", "a b c <eos>"), "encoder": ("a b c <eos>", "a b c <eos>")}
+    queries, keys = names.get(kind.value, ("c b <eos>", "<bos> c b"))
+    cells = [(row["query_token"], row["key_token"]) for row in rows]
+    causal = kind is AttentionKind.decoder
+    assert cells == [
+        (query, key)
+        for row, query in enumerate(queries.split())
+        for column, key in enumerate(keys.split())
+        if not (causal and column > row)
+    ]
+    sums = {query: sum(float(row["weight"]) for row in rows if row["query"] == query) for query in "123"[: len(rows)]}
+    assert all(total == pytest.approx(1, abs=1e-4) for total in sums.values())
+
+
+def test_without_a_head_it_is_the_one_that_aligned_best_or_the_mean_of_the_last_layer_and_it_says_so(
+    small_run: Path, texts: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = json.loads((small_run / "evaluation" / "test.json").read_text(encoding="utf-8"))["alignment"]["predicts"]
+    attention(AttentionOptions(ckpt=str(small_run), format=AttentionFormat.terminal, input=texts["input"]))
+    first = capsys.readouterr().out.split("\n")[0]
+    assert first.startswith(f"cross attention, layer {chosen['layer']}, head {chosen['head']} (aligned best")
+    alone = str(small_run / "checkpoints" / "best.ckpt")
+    (tmp_path / "alone.ckpt").write_bytes(Path(alone).read_bytes())
+    options = AttentionOptions(ckpt=str(tmp_path / "alone.ckpt"), format=AttentionFormat.terminal, input=texts["input"])
+    attention(options)
+    assert capsys.readouterr().out.startswith("cross attention, layer 2, mean of all heads (layer= and head= choose")
+
+
+def test_a_layer_alone_is_the_mean_of_its_heads(small_run: Path, texts: dict[str, str], tmp_path: Path) -> None:
+    tables = {}
+    for head in (None, 1, 2, 3, 4):
+        output = tmp_path / f"{head}.csv"
+        options = {"format": AttentionFormat.csv, "layer": 1, "head": head, "output": str(output)}
+        attention(AttentionOptions(ckpt=str(small_run), input=texts["input"], **options))
+        tables[head] = np.array([float(row["weight"]) for row in rows_of(output)])
+    mean = tables.pop(None)
+    np.testing.assert_allclose(mean, np.mean(list(tables.values()), axis=0), atol=2e-6)
+
+
+def test_the_terminal_has_at_most_80_columns_whatever_the_text(
+    small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in.txt").write_text("a " * 60 + "\n猫 \u05d7\u05ea\u05d5\u05dc \x1b[31m b\n", encoding="utf-8")
+    attention(AttentionOptions(ckpt=str(small_run), format=AttentionFormat.terminal, input=str(tmp_path / "in.txt")))
+    output = capsys.readouterr().out
+    assert "\x1b" not in output and "猫" in output
+    assert max(cell_len(line) for line in output.split("\n")) <= 80
+
+
+def test_the_figure_is_an_svg_with_every_cell_and_label_of_all_texts(
+    small_run: Path, texts: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "in.txt").write_text("a </script> <b> &\n\n猫 \u05d7\u05ea\u05d5\u05dc \x07\n", encoding="utf-8")
+    output = tmp_path / "maps.svg"
+    options = AttentionOptions(
+        ckpt=str(small_run), format=AttentionFormat.svg, kind=AttentionKind.decoder, output=str(output), **texts
+    )
+    attention(options)
+    root = ElementTree.fromstring(output.read_text(encoding="utf-8"))
+    shown = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "a </script> <b> &" in shown and "given: c b" in shown
+    assert shown.count("<bos>") == 4  # two texts, given and own output
+    assert "script" not in {element.tag.split("}")[1] for element in root.iter()}
+
+
+def test_a_runs_log_is_shown_in_every_format(
+    small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for form in AttentionFormat:
+        attention(AttentionOptions(run=str(small_run), format=form))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["attention.html", "attention.svg"]
+    said = capsys.readouterr()
+    assert "the lowest alignment error rate on the logged pairs" in said.out
+    table = list(csv.DictReader(said.out[said.out.index("line,text,kind") :].split("\ncross attention")[0].split("\n")))
+    log = AttentionLog.open(small_run)
+    assert table[0]["query_token"] == log.examples[0].target_tokens[0]
+    assert said.err.startswith("cross attention, layer ")  # beside a table on standard output
+
+
+def test_a_chosen_head_is_named_by_its_address_in_the_page(
+    small_run: Path, texts: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = str(tmp_path / "maps.html")
+    attention(AttentionOptions(ckpt=str(small_run), input=texts["input"], output=page, layer=1, head=2))
+    assert "#kind=cross&layer=1&head=2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["layer=3"], "layer=3: cross attention has layers 1 to 2"),
+        (["layer=1", "head=9"], "head=9: there are heads 1 to 4"),
+        (["head=1"], "head=1 is one of each layer's heads: set layer= too"),
+        (["layer=0"], "layer (0) must be positive"),
+        (["format=pdf"], "expected one of [html, svg, csv, terminal]"),
+        (["kind=self"], "expected one of [cross, encoder, decoder]"),
+        (["run=here"], "one of them"),
+        (["gold=g"], "gold= scores links, ckpt= shows maps: set one of them"),
+        (["reverse=r"], "reverse= needs gold="),
+        (["index_base=2"], "index_base (2) must be 0 or 1"),
+    ],
+)
+def test_bad_values_are_one_message_and_exit_code_2(
+    arguments: list[str], message: str, small_run: Path, texts: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command("attention", [f"ckpt={small_run}", f"input={texts['input']}", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error and "Traceback" not in error and error.count("\n") == 1
+
+
+def test_a_run_has_texts_of_its_own(small_run: Path, texts: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="input= is for ckpt=: the log of a run has texts of its own"):
+        attention(AttentionOptions(run=str(small_run), input=texts["input"]))
+
+
+def test_a_line_longer_than_the_model_reads_is_named(trained: Trained, small_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("a\n" + "a " * 1_000 + "\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"input, line 2: 1001 tokens.* more than the 1000 that the model reads"):
+        attention(AttentionOptions(ckpt=str(small_run), input=str(tmp_path / "in.txt")))
+
+
+def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, list[str]]:
+    """The rows of the table by their names."""
+    assert run_command("attention", list(arguments)) == 0
+    lines = capsys.readouterr().out.split("\n\n")[1].split("\n")[1:]
+    return {name: rest.split() for name, rest in (line.strip().split(maxsplit=1) for line in lines if line)}
+
+
+def test_links_are_scored_as_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "gold").write_text("1-1 2-3 3p2 4?2\n1-1\n", encoding="utf-8")
+    (tmp_path / "found").write_text("1-1 3-2 4-4\n1-1 1-2\n", encoding="utf-8")
+    rows = scored(capsys, f"gold={tmp_path / 'gold'}", f"hypothesis={tmp_path / 'found'}", "index_base=1")
+    assert rows == {"hypothesis": ["0.6000", "0.6667", "0.3750", "5"]}  # 3/5, 2/3, 1 - (2 + 3)/(5 + 3)
+
+
+def test_two_directions_are_made_into_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "gold").write_text("0-0 1-1 2-2 3-3\n", encoding="utf-8")
+    (tmp_path / "forward").write_text("0-0 1-1 2-2 4-5\n", encoding="utf-8")
+    (tmp_path / "reverse").write_text("0-0 2-1 2-2 3-3 5-5\n", encoding="utf-8")  # its own source first
+    files = [f"gold={tmp_path / 'gold'}", f"hypothesis={tmp_path / 'forward'}", f"reverse={tmp_path / 'reverse'}"]
+    rows = scored(capsys, *files)
+    assert {name: row[-1] for name, row in rows.items()} == {
+        "hypothesis": "4", "reverse": "5", "intersection": "2", "union": "7", "grow-diag-final-and": "5",
+    }  # fmt: skip
+    assert rows["intersection"][:3] == ["1.0000", "0.5000", "0.3333"]
+    assert rows["grow-diag-final-and"][:3] == ["0.8000", "1.0000", "0.1111"]
+    (tmp_path / "reverse").write_text("0-0 1-2 2-2 3-3 5-5\n", encoding="utf-8")
+    assert scored(capsys, *files, "reverse_turned=true") == rows
+
+
+def test_malformed_links_and_different_numbers_of_lines_exit_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gold").write_text("0-0\n0-0\n", encoding="utf-8")
+    (tmp_path / "found").write_text("0-0\n0:0\n", encoding="utf-8")
+    arguments = [f"gold={tmp_path / 'gold'}", f"hypothesis={tmp_path / 'found'}"]
+    assert run_command("attention", arguments) == 2
+    assert re.search(r"found, line 2: '0:0' is no link", capsys.readouterr().err)
+    (tmp_path / "found").write_text("0-0\n", encoding="utf-8")
+    assert run_command("attention", arguments) == 2
+    assert "found has 1 lines of links" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", [TranslationFormat.tsv, TranslationFormat.jsonl])
+def test_what_translate_writes_is_scored_against_a_generated_tasks_links(
+    form: TranslationFormat, small_run: Path, trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = ["a b c", "d e", "f"]
+    (tmp_path / "in.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    output = tmp_path / "out"
+    translate(TranslateOptions(ckpt=str(small_run), input=str(tmp_path / "in.txt"), output=str(output), format=form))
+    gold = [" ".join(f"{place}-{place}" for place in range(len(line.split()))) for line in lines]
+    (tmp_path / "gold.txt").write_text("\n".join(gold) + "\n", encoding="utf-8")
+    capsys.readouterr()
+    rows = scored(capsys, f"gold={tmp_path / 'gold.txt'}", f"hypothesis={output}", "index_base=0")
+    words = sum(len(text.split()) for text in trained.translate(lines))
+    assert int(rows["hypothesis"][-1]) == words  # one link for each word that was written
+
+
+def test_help_names_every_key() -> None:
+    script = Path(__file__).parents[2] / "scripts" / "attention.py"
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    text = subprocess.run(
+        [sys.executable, str(script), "--help"], capture_output=True, check=True, text=True, env=environment
+    ).stdout
+    for name in AttentionOptions.__dataclass_fields__:
+        assert f"{name}=" in text or name in ("average", "decode")

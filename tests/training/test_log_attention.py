@@ -1,0 +1,95 @@
+"""Attention maps of a run: what is stored when, and that training does not notice."""
+
+from __future__ import annotations
+
+import csv
+import math
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from seq2see.maps import AttentionLog, Maps
+from seq2see.runs.config import compose_options
+from seq2see.runs.train import train_run
+
+Overrides = Callable[..., list[str]]
+
+
+def test_each_step_has_norms_and_the_maps_of_what_the_model_said_then(small_run: Path) -> None:
+    log = AttentionLog.open(small_run)
+    for step in log.steps:
+        stored, maps = log.at(step), log.maps(step)
+        assert set(maps.named()) == set(Maps._fields)
+        assert stored.hypotheses is not None and stored.hypothesis_tokens is not None
+        for text, tokens in zip(stored.hypotheses, stored.hypothesis_tokens, strict=True):
+            assert text.split() == [token for token in tokens if token != "<eos>"]
+        for name, array in maps.named().items():
+            real = log.visible(name, step).any(-1)[:, None, None]
+            assert abs(array.sum(-1) - real).max() < 1e-3, f"{name}: stored rows sum to 1"
+
+
+def test_what_heads_are_worth_is_measured_before_training_and_at_its_end(small_run: Path) -> None:
+    log = AttentionLog.open(small_run)
+    measured = {row.step for row in log.measures() if not math.isnan(row.ablation_loss)}
+    assert measured == {row.step for row in log.measures() if not math.isnan(row.importance)} == {0, log.steps[-1]}
+
+
+def test_loggers_get_a_handful_of_numbers_under_the_steps_they_are_of(small_run: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(small_run / "tensorboard"))
+    events.Reload()
+    log = AttentionLog.open(small_run)
+    names = [name for name in events.Tags()["scalars"] if name.startswith("attention/")]
+    assert len(names) == 5
+    points = {point.step: point.value for point in events.Scalars("attention/cross_alignment_error_rate")}
+    rows = [row for row in log.measures() if row.step == 12 and row.kind == "cross"]
+    assert points[12] == pytest.approx(min(row.alignment_error_rate for row in rows), abs=1e-5)
+    assert set(points) == set(log.steps)
+
+
+def test_the_table_of_metrics_has_each_step_once(small_run: Path) -> None:
+    with (small_run / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        steps = [int(row["step"]) for row in csv.DictReader(file)]
+    assert steps == sorted(set(steps)) and 0 not in steps
+
+
+def test_at_a_fixed_pace_the_last_step_is_stored_too(tmp_path: Path, short_run: Overrides) -> None:
+    overrides = short_run(tmp_path / "run", "attention_log.every_n_steps=5", "logger=none")
+    train_run(compose_options("train", overrides))
+    log = AttentionLog.open(tmp_path / "run")
+    assert log.steps == [0, 5, 10, 12]
+    assert {row.step for row in log.measures() if not math.isnan(row.ablation_loss)} == {0, 12}
+
+
+def test_measuring_and_writing_go_on_in_a_thread_whose_failure_is_not_lost(
+    tmp_path: Path, short_run: Overrides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+    append = AttentionLog.append
+
+    def failing(self: AttentionLog, step: int, maps: Maps, **more: object) -> None:
+        threads.append(threading.current_thread())
+        if step == 4:
+            raise OSError("no space left on device")
+        append(self, step, maps, **more)  # pyright: ignore
+
+    monkeypatch.setattr(AttentionLog, "append", failing)
+    with pytest.raises(OSError, match="no space left"):
+        train_run(compose_options("train", short_run(tmp_path / "run", "logger=none")))
+    assert threading.main_thread() not in threads
+    assert AttentionLog.open(tmp_path / "run").steps == [0, 1, 2], "what was written is whole"
+    assert not any(thread.name.startswith("attention-log") for thread in threading.enumerate())
+
+
+@pytest.mark.slow
+def test_two_hundred_steps_with_and_without_the_log_give_the_same_weights(tmp_path: Path, short_run: Overrides) -> None:
+    weights = []
+    for enabled in ("true", "false"):
+        overrides = short_run(tmp_path / enabled, "trainer.max_steps=200", "trainer.val_check_interval=50")
+        train_run(compose_options("train", [*overrides, "model.dropout=0.1", f"attention_log.enabled={enabled}"]))
+        weights.append(torch.load(tmp_path / enabled / "checkpoints" / "last.ckpt", weights_only=True)["state_dict"])
+    assert all(torch.equal(value, weights[1][name]) for name, value in weights[0].items())
