@@ -33,6 +33,7 @@ def figures(options: BenchmarkOptions) -> Iterator[Figure]:
         ctranslate2, transformers = import_module("ctranslate2"), import_module("transformers")
     except ImportError as error:
         raise ValueError(f"suite=decode needs its peers ({error.name}): pip install -e '.[bench]'") from error
+    num_threads = torch.get_num_threads()
     generator = torch.Generator().manual_seed(0)
     sources = torch.randint(4, VOCAB_SIZE, (NUM_SENTENCES, LENGTH - 1), generator=generator).tolist()
     with tempfile.TemporaryDirectory() as folder:
@@ -45,6 +46,7 @@ def figures(options: BenchmarkOptions) -> Iterator[Figure]:
                 "CTranslate2, 1 worker, 2 threads": _ctranslate2(ctranslate2, folder, sources, beam_size, 1, 2),
                 "CTranslate2, 2 workers, 1 thread": _ctranslate2(ctranslate2, folder, sources, beam_size, 2, 1),
             }
+            torch.set_num_threads(num_threads)  # a CTranslate2 of one thread a worker sets it to one for all
             rounds = Rounds.run(f"decode, beam {beam_size}", "sentences/s", contenders, rounds=options.rounds)
             yield from rounds.figures(OURS, {OURS: "greedy" if beam_size == 1 else f"beam of {beam_size}"})
 
