@@ -6,6 +6,7 @@ Examples:
   echo "The dog sleeps ." | python scripts/attention.py ckpt=latest format=terminal
   python scripts/attention.py ckpt=RUN input=in.txt format=svg layer=2 head=1
   python scripts/attention.py run=RUN output=maps.html                 every logged step
+  python scripts/attention.py run=RUN format=terminal step=200 layer=2 head=1
   python scripts/attention.py gold=true.txt hypothesis=out.tsv         precision, recall, error rate
   python scripts/attention.py gold=true.txt hypothesis=a.txt reverse=b.txt
 
@@ -18,6 +19,9 @@ Settings:
   kind=cross       or encoder, decoder
   layer= head=     from 1; layer= alone: the mean of its heads; none: the head that aligns best if
                    that is known, or the mean of the last layer's (the output says which)
+  step=            of run=: a step that it logged; unset: the last
+  norms=false      true: norm-weighted maps, what each token adds to the output, for weights
+                   with format=html, kind, layer, head, step and norms are what the page opens with
   output=          unset: attention.html or attention.svg here; csv and terminal are printed
   decode.beam_size=  ...    unset: as the run decoded
   accelerator=auto or cpu, gpu

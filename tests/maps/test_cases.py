@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seq2see.maps.cases import Case, Flags, Side, differences, render
+from seq2see.maps.cases import Case, Flags, Found, Side, differences, render
 from seq2see.maps.cases.flags import (
     distance,
     eos_mass,
@@ -55,6 +55,11 @@ def planted_cases(*, words: str = "the old dog sleeps") -> list[Case]:
                 reference=planted_side(reference, len(source), lambda row: row + 1),
                 flags=Flags(0.25 * number, 0.1, 0.02),
                 unattended=source[:number],
+                hypotheses=(
+                    Found(output, -0.7, -0.35, output == reference),
+                    Found(reference, -1.5, -0.4, output != reference),
+                    Found("", -8.0, -8.0, False, ended=False),
+                ),
             )
         )
     return cases
@@ -65,6 +70,8 @@ ABOUT = {
     "step": 1200,
     "layer": 0,
     "head": 1,
+    "beam": 3,
+    "penalty": 1.0,
     "choice": "worst: two; random: one.",
     "flags": {
         "attention": "cross attention, layer 1, head 2",

@@ -36,9 +36,16 @@ def show(browser, tmp_path: Path) -> Iterator[Callable]:
     """Opens the page; at the end no error may have been logged and no request made."""
     contexts, complaints = [], []
 
-    def open_page(*, address: str = "", width: int = 1280, scheme: str = "light", words: str = "the old dog sleeps"):
+    def open_page(
+        *,
+        address: str = "",
+        width: int = 1280,
+        scheme: str = "light",
+        words: str = "the old dog sleeps",
+        about: dict = ABOUT,
+    ):
         file = tmp_path / "test.html"
-        file.write_text(render(planted_cases(words=words), about=ABOUT), encoding="utf-8")
+        file.write_text(render(planted_cases(words=words), about=about), encoding="utf-8")
         context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, offline=True)
         contexts.append(context)
         tab = context.new_page()
@@ -115,6 +122,27 @@ def test_brackets_and_the_table_go_to_other_outputs_and_the_address_brings_them_
     again = show(address=tab.url[tab.url.index("#") :])
     assert again.input_value("#case") == "2"
     assert "the \u00b7 old" in again.inner_text("#signs")
+
+
+def test_what_else_the_beam_held_is_listed_and_what_differs_is_marked(show):
+    tab = show()
+    rows = tab.locator("#beam tbody tr").all_inner_texts()
+    assert [row.split("\t") for row in rows] == [
+        ["1", "\u22120.35", "\u22120.70", "der alte Hund"],
+        ["2", "\u22120.40", "\u22121.50", "the old dog sleeps the reference"],
+        ["3", "\u22128.00", "\u22128.00", "nothing cut at the length limit"],
+    ]
+    assert tab.locator("#beam mark").all_inner_texts() == ["the old dog sleeps"]
+    assert "Beam of 3, ranked by log-probability / length, the end counted" in tab.inner_text("#beam-note")
+    tab.keyboard.press("]")
+    settle(tab)
+    assert "the old dog sleeps the reference" in tab.inner_text("#beam tbody tr:first-child")
+
+
+def test_without_a_beam_one_line_says_how_to_get_one(show):
+    tab = show(about={**ABOUT, "beam": 1})
+    assert tab.evaluate("document.querySelector('#beam').parentElement.hidden")
+    assert "evaluate.py with decode.beam_size=4 shows the others of a beam here." in tab.inner_text("#beam-note")
 
 
 def test_what_each_flag_is_worth_is_said_in_words(show):

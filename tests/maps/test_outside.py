@@ -102,10 +102,42 @@ def test_a_small_random_t5_is_shown() -> None:
     assert (log.maps(0).cross[0, ..., 3:] == 0).all()
 
 
+def test_a_small_random_marian_is_shown_also_with_encoder_and_decoder_of_different_depth() -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.MarianConfig(
+        vocab_size=20,
+        d_model=16,
+        encoder_layers=3,
+        decoder_layers=2,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+        max_position_embeddings=32,
+        pad_token_id=19,
+        eos_token_id=1,
+        decoder_start_token_id=19,
+        forced_eos_token_id=None,
+    )
+    model = transformers.MarianMTModel._from_config(config, attn_implementation="eager").eval()
+    ids = torch.tensor([[5, 6, 7, 8, 1]])
+    with torch.no_grad():
+        outputs = model(input_ids=ids, labels=torch.tensor([[4, 9, 1]]), output_attentions=True)
+    log = from_hf(outputs, (["a", "b", "c", "d", "</s>"], ["x", "y", "</s>"]))
+    assert log.maps(0).encoder.shape == (1, 3, 4, 5, 5)
+    assert log.maps(0).decoder.shape == (1, 2, 4, 3, 3)
+    assert log.maps(0).cross.shape == (1, 2, 4, 3, 5)
+    for name, layers in (("encoder", outputs.encoder_attentions), ("cross", outputs.cross_attentions)):
+        np.testing.assert_allclose(log.maps(0).named()[name][0, 1], layers[1][0].numpy(), atol=1e-6)
+    assert len(log.measures()) == 3 * 4 + 2 * (2 * 4)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"cross_attentions": None}, r"outputs\.cross_attentions is empty; call the model with output_attentions=True"),
+        ({"encoder_attentions": ()}, r"outputs\.encoder_attentions is empty; .*eager"),
         ({"encoder_attentions": (None, None)}, r"outputs\.encoder_attentions is empty; .*eager"),
         ({"decoder_attentions": ((torch.ones(1),),)}, r"one entry a generated token, as generate\(\) returns it"),
     ],

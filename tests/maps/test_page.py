@@ -123,6 +123,17 @@ def test_a_page_too_large_leaves_out_steps_but_not_the_first_and_the_last(make_l
     assert sum(len(step["weights"]) for step in data["maps"]) <= 1e5
 
 
+def test_the_step_that_a_page_opens_with_is_kept_whole(make_log):
+    log = make_log(variants=True)
+    for megabytes in (0.01, 0.1, 0.5):
+        data = data_of(page.render(log, max_megabytes=megabytes, view={"kind": "cross", "layer": 1, "step": 32}))
+        assert data["view"] == "kind=cross&layer=1&step=32"
+        steps = {step["step"]: sorted(maps) for step, maps in zip(data["steps"], data["maps"], strict=True)}
+        assert steps[0] == steps[32] == steps[1200] == ["free", "freeNorms", "norms", "weights"]
+    assert len(data_of(page.render(log, max_megabytes=0.01, view={"step": 32}))["steps"]) == 3
+    assert len(data_of(page.render(log, max_megabytes=0.01, view={"step": 0}))["steps"]) == 2
+
+
 def test_norms_and_own_outputs_travel_beside_the_weights(make_log):
     log = make_log(steps=(0, 300), variants=True)
     data = data_of(page.render(log))

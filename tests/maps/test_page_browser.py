@@ -239,6 +239,34 @@ def test_the_address_brings_back_the_view(show, make_log):
     assert tab.locator("path.chosen-join").count() == 1
 
 
+def test_a_page_made_with_a_view_opens_with_it_until_the_address_has_another(show, make_log, monkeypatch):
+    log = make_log(steps=(0, 100, 1200), variants=True)
+    html = page.render(log, view={"kind": "decoder", "layer": 1, "head": 4, "step": 100, "cells": "norms"})
+    monkeypatch.setattr(page, "render", lambda log: html)
+    tab = show(log)
+    assert tab.inner_text("#plate-title") == "Decoder self-attention, layer 1, head 4, norms"
+    assert tab.inner_text("#step-name").startswith("step 100")
+    assert "#kind=decoder&pair=1&layer=1&head=4&step=100" in tab.url and "cells=norms" in tab.url
+    tab.click("#cells-choice >> text=weights")
+    settle(tab)
+    again = show(log, address=tab.url[tab.url.index("#") :])
+    assert again.inner_text("#plate-title") == "Decoder self-attention, layer 1, head 4"
+    other = show(log, address="#kind=cross&layer=2&head=3&step=0")
+    assert other.inner_text("#plate-title") == "Cross-attention, layer 2, head 3"
+    assert other.inner_text("#step-name").startswith("step 0")
+
+
+def test_a_view_pasted_into_the_address_brings_what_it_leaves_out_back_to_the_usual(show, make_log):
+    log = make_log(steps=(0, 100, 1200), variants=True)
+    tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&cells=norms&scale=sqrt&with=0.1.1")
+    assert "norms" in tab.inner_text("#plate-title") and "minus" in tab.inner_text("#plate-title")
+    tab.evaluate("location.hash = '#kind=cross&pair=1&layer=2&head=3&step=100'")
+    until(tab, "document.querySelector('#step-name').textContent.startsWith('step 100')")
+    settle(tab)
+    assert tab.inner_text("#plate-title") == "Cross-attention, layer 2, head 3"
+    assert "scale" not in tab.url and "with" not in tab.url
+
+
 def test_svg_and_csv_hold_the_view(show, make_log, tmp_path: Path):
     log = make_log()
     tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&row=2&column=5")

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from seq2see.maps import AttentionLog, Example, Maps, page
-from seq2see.maps.index import write_atomically
 from seq2see.maps.store import densest_step
 from seq2see.maps.table import baselines, summary
 
@@ -237,22 +236,6 @@ def test_a_resumed_run_replaces_what_was_logged_after_its_checkpoint(tmp_path: P
     assert resumed.steps == [0, 100, 150]
     assert not (tmp_path / "step-00000200.npz").exists()
     assert sorted({row.step for row in AttentionLog.open(tmp_path).measures()}) == [0, 100, 150]
-
-
-def test_no_temporary_file_stays_and_a_failed_write_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    file = tmp_path / "index.json"
-    write_atomically(file, b"old")
-
-    def no_space(descriptor: int) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr("os.fsync", no_space)
-    with pytest.raises(OSError, match="no space left"):
-        write_atomically(file, b"new")
-    assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
-    assert file.read_bytes() == b"old"
 
 
 def test_diverged_weights_are_stored_and_do_not_stop_the_run(tmp_path: Path, make_maps):

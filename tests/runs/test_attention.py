@@ -8,13 +8,14 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from rich.cells import cell_len
 
 from seq2see.decoding import decode_sentences
-from seq2see.maps import AttentionLog
+from seq2see.maps import AttentionLog, Example, Maps
 from seq2see.options import AttentionFormat, AttentionKind, AttentionOptions, TranslateOptions, TranslationFormat
 from seq2see.runs.attention import attention, log_of
 from seq2see.runs.attention.texts import Line
@@ -177,12 +178,82 @@ def test_a_runs_log_is_shown_in_every_format(
     assert said.err.startswith("cross attention, layer ")  # beside a table on standard output
 
 
-def test_a_chosen_head_is_named_by_its_address_in_the_page(
-    small_run: Path, texts: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("kind", list(AttentionKind))
+def test_a_runs_log_is_shown_at_any_stored_step(kind: AttentionKind, small_run: Path, tmp_path: Path) -> None:
+    log, output = AttentionLog.open(small_run), tmp_path / "maps.csv"
+    tables = {}
+    for step in (None, log.steps[0], log.steps[-1]):
+        options = {"format": AttentionFormat.csv, "kind": kind, "layer": 2, "head": 1, "output": str(output)}
+        attention(AttentionOptions(run=str(small_run), step=step, **options))
+        tables[step] = rows_of(output)
+    assert tables[None] == tables[log.steps[-1]] != tables[log.steps[0]]
+    for step, rows in tables.items():
+        own = log.maps(log.steps[-1] if step is None else step).named()[kind.value][0, 1, 0]
+        rows = [row for row in rows if row["line"] == rows[0]["line"] and row["text"] in ("given", "source")]
+        for row in rows:
+            assert float(row["weight"]) == pytest.approx(own[int(row["query"]) - 1, int(row["key"]) - 1], abs=1e-5)
+
+
+def test_the_step_stands_in_the_title_and_one_that_is_not_stored_is_told_those_that_are(
+    small_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = str(tmp_path / "maps.html")
-    attention(AttentionOptions(ckpt=str(small_run), input=texts["input"], output=page, layer=1, head=2))
-    assert "#kind=cross&layer=1&head=2" in capsys.readouterr().out
+    steps = AttentionLog.open(small_run).steps
+    attention(AttentionOptions(run=str(small_run), format=AttentionFormat.terminal, step=steps[1], layer=1, head=1))
+    assert capsys.readouterr().out.split("\n")[0] == f"cross attention, layer 1, head 1, step {steps[1]}"
+    missing = next(step for step in range(steps[-1]) if step not in steps)
+    with pytest.raises(ValueError, match=f"step={missing} is not stored: there are maps of step 0, 1, .*{steps[-1]}$"):
+        attention(AttentionOptions(run=str(small_run), step=missing))
+
+
+@pytest.mark.parametrize("kind", list(AttentionKind))
+@pytest.mark.parametrize("source", ["ckpt", "run"])
+def test_norms_take_the_place_of_weights(
+    source: str, kind: AttentionKind, small_run: Path, trained: Trained, texts: dict[str, str], tmp_path: Path
+) -> None:
+    output = tmp_path / "maps.csv"
+    options = {"format": AttentionFormat.csv, "kind": kind, "layer": 1, "head": 2, "output": str(output), "norms": True}
+    if source == "run":
+        attention(AttentionOptions(run=str(small_run), **options))
+        log = AttentionLog.open(small_run)
+    else:
+        attention(AttentionOptions(ckpt=str(small_run), **options, **texts))
+        log = log_of(trained, [Line(1, "a b c", "c b"), Line(3, "d <e> f", "a")])
+    maps = log.maps(log.steps[-1]).named()
+    rows = rows_of(output)
+    assert "weight" not in rows[0]
+    for text, name in (
+        ("output", f"{kind.value}_free_norm"),
+        ("given", f"{kind.value}_norm"),
+        ("source", "encoder_norm"),
+    ):
+        for row in (row for row in rows if row["line"] == rows[0]["line"] and row["text"] == text):
+            stored = maps[name][0, 0, 1, int(row["query"]) - 1, int(row["key"]) - 1]
+            assert float(row["norm"]) == pytest.approx(stored, abs=1e-4)
+    assert {row["text"] for row in rows} == ({"source"} if kind is AttentionKind.encoder else {"given", "output"})
+
+
+def test_norms_that_are_not_there_are_missed_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    straight = np.eye(2, dtype=np.float32)[None, None, None]
+    model = {"d_model": 8, "num_heads": 1, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    log = AttentionLog.create(tmp_path, examples=[Example(0, "a", "b", ("a", "<eos>"), ("b", "<eos>"))], model=model)
+    log.append(0, Maps(straight, straight, straight))
+    assert run_command("attention", [f"run={tmp_path}", "norms=true"]) == 2
+    assert "norms=true: the log has weights alone at step 0: leave norms out" in capsys.readouterr().err
+
+
+def test_the_page_opens_with_what_was_chosen(small_run: Path, texts: dict[str, str], tmp_path: Path) -> None:
+    def view(**options: Any) -> str:
+        output = tmp_path / "maps.html"
+        attention(AttentionOptions(output=str(output), **options))
+        return json.loads(output.read_text(encoding="utf-8").split('id="log">')[1].split("</script>")[0])["view"]
+
+    run = str(small_run)
+    own = {"layer": 1, "head": 2, "norms": True, "kind": AttentionKind.encoder}
+    assert view(ckpt=run, input=texts["input"], **own) == "kind=encoder&layer=1&head=2&cells=norms"
+    assert view(run=run, step=1, **own) == "kind=encoder&layer=1&head=2&step=1&cells=norms"
+    assert view(run=run, kind=AttentionKind.decoder, layer=1) == "kind=decoder&layer=1&head=1"
+    chosen = json.loads((small_run / "evaluation" / "test.json").read_text(encoding="utf-8"))["alignment"]["predicts"]
+    assert view(ckpt=run, input=texts["input"]) == f"kind=cross&layer={chosen['layer']}&head={chosen['head']}"
 
 
 @pytest.mark.parametrize(
@@ -196,6 +267,9 @@ def test_a_chosen_head_is_named_by_its_address_in_the_page(
         (["kind=self"], "expected one of [cross, encoder, decoder]"),
         (["run=here"], "one of them"),
         (["gold=g"], "gold= scores links, ckpt= shows maps: set one of them"),
+        (["gold=g", "ckpt=null", "input=null", "norms=true"], "gold= scores links, norms= shows maps"),
+        (["step=-1"], "step (-1) must not be negative"),
+        (["step=3"], "step= is for run=, whose log has many steps: a checkpoint is of one"),
         (["reverse=r"], "reverse= needs gold="),
         (["index_base=2"], "index_base (2) must be 0 or 1"),
     ],

@@ -8,7 +8,7 @@ import pytest
 
 from seq2see.data import EncodedPairs
 from seq2see.maps.capture import capture
-from seq2see.options import EvaluateOptions, OtherData
+from seq2see.options import DecodeOptions, EvaluateOptions, OtherData
 from seq2see.runs.checkpoint import load
 from seq2see.runs.evaluate import cases, command, evaluate, evaluate_pairs
 from seq2see.runs.evaluate.cases import add_cases
@@ -77,6 +77,47 @@ def test_a_source_with_several_references_is_shown_once_beside_the_nearest(small
     add_cases(trained, evaluation, name="new")
     (case,) = data_of(evaluation.page or "")["cases"]
     assert case["right"] and "".join(part for part, _ in case["reference"]["parts"]) == text
+
+
+def test_a_beam_shows_all_that_it_held_best_first_with_the_scores_of_those_very_texts(small_run: Path) -> None:
+    trained = load(str(small_run))
+    trained.decode_as(DecodeOptions(beam_size=4, length_penalty=0.5))
+    pairs = [Pair(source, source) for source in ("a", "b c", "d e f")]
+    evaluation = evaluate_pairs(trained, pairs)
+    add_cases(trained, evaluation, name="new")
+    data = data_of(evaluation.page or "")
+    assert (data["beam"], data["penalty"]) == (4, 0.5)
+    for case in data["cases"]:
+        first = case["line"] - 2
+        held = case["hypotheses"]
+        texts = ["".join(part for part, _ in own["parts"]) for own in held]
+        assert len(held) == 4 and texts[0] == evaluation.texts[first]
+        assert held[0]["score"] == pytest.approx(evaluation.hypotheses[first].score, abs=1e-3)
+        order = [(own["ended"], own["ranked"]) for own in held]
+        assert order == sorted(order, reverse=True), "those that were cut come last"
+        assert [own["right"] for own in held] == [text == pairs[first].target for text in texts]
+        for own, text in zip(held, texts, strict=True):
+            ids = trained.target_tokenizer.encode(text)
+            if trained.target_tokenizer.decode(ids) == text and len(ids) + 1 < trained.length_limit.of(2):
+                assert own["score"] == pytest.approx(trained.score([(pairs[first].source, text)])[0], abs=1e-3)
+
+
+def test_with_exact_lengths_so_is_what_the_beam_held(small_run: Path) -> None:
+    trained = load(str(small_run))
+    trained.decode_as(DecodeOptions(beam_size=3, oracle_length=True))
+    evaluation = evaluate_pairs(trained, [Pair("a b c d", "a b c d")])
+    add_cases(trained, evaluation, name="new")
+    (case,) = data_of(evaluation.page or "")["cases"]
+    texts = ["".join(part for part, _ in own["parts"]) for own in case["hypotheses"]]
+    assert len(texts) == 3 and {len(text.split()) for text in texts} == {4}
+
+
+def test_a_greedy_evaluation_has_no_beam_to_show(small_run: Path) -> None:
+    trained = load(str(small_run))
+    evaluation = evaluate_pairs(trained, [Pair("a", "a")])
+    add_cases(trained, evaluation, name="new")
+    data = data_of(evaluation.page or "")
+    assert data["beam"] == 1 and data["cases"][0]["hypotheses"] == []
 
 
 def test_many_outputs_are_drawn_from_and_it_says_so(small_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,7 +178,7 @@ def test_a_folder_with_something_in_it_is_refused(small_run: Path) -> None:
 def test_a_checkpoint_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "broken.ckpt").write_bytes(b"no checkpoint")
     for path, message in (
-        ("broken.ckpt", "not a whole seq2see checkpoint"),
+        ("broken.ckpt", "is a text file and no checkpoint of seq2see"),
         ("none.ckpt", "does not exist"),
         ("", "no checkpoints"),
     ):

@@ -12,6 +12,7 @@ from seq2see.attention import AttentionLayer, MultiHeadAttention
 from seq2see.data import Batch
 from seq2see.data.encoded import shifted
 from seq2see.decoding import Hypothesis, LengthLimit, evaluation_mode, greedy
+from seq2see.decoding.hypothesis import next_log_probs
 from seq2see.maps.store import Maps
 from seq2see.text import EOS, PAD
 from seq2see.transformer import Transformer
@@ -44,8 +45,9 @@ def capture(model: Transformer, batch: Batch, *, norms: bool = False) -> Maps:
         The norms: Kobayashi et al. 2020, "Attention is Not Only a Weight: Analyzing Transformers with Vector Norms".
     """
     with evaluation_mode(model):
-        encoder, memory = _encoder_maps(model, batch)
-        return Maps(**_named(encoder | _decoder_maps(model, batch, memory), norms=norms))
+        encoder, memory = _encoder_maps(model, batch, norms=norms)
+        decoder, _ = _decoder_maps(model, batch, memory, norms=norms)
+        return Maps(**encoder, **decoder)
 
 
 def snapshot(model: Transformer, batch: Batch, *, limit: LengthLimit) -> Snapshot:
@@ -57,15 +59,15 @@ def snapshot(model: Transformer, batch: Batch, *, limit: LengthLimit) -> Snapsho
         limit: how long an output may get.
     """
     with evaluation_mode(model):
-        encoder, memory = _encoder_maps(model, batch)
-        maps = _named(encoder | _decoder_maps(model, batch, memory), norms=True)
-        src, src_mask = batch.src.to(memory.device), batch.src_mask.to(memory.device)
-        limits = [limit.of(length) for length in batch.src_mask.sum(1).tolist()]
-        hypotheses = greedy(model, src, src_mask, max_lengths=limits)
-        free = _named(_decoder_maps(model, fed_back(batch, hypotheses), memory), norms=True)
-    for name, values in free.items():
-        maps[name.replace("_norm", "_free_norm") if name.endswith("_norm") else f"{name}_free"] = values
-    return Snapshot(Maps(**maps), hypotheses)
+        encoder, memory = _encoder_maps(model, batch, norms=True)
+        decoder, states = _decoder_maps(model, batch, memory, norms=True)
+        hypotheses = _outputs(model, batch, states, limit)
+        free, _ = _decoder_maps(model, fed_back(batch, hypotheses), memory, norms=True)
+    renamed = {
+        name.replace("_norm", "_free_norm") if name.endswith("_norm") else f"{name}_free": values
+        for name, values in free.items()
+    }
+    return Snapshot(Maps(**encoder, **decoder, **renamed), hypotheses)
 
 
 def fed_back(batch: Batch, hypotheses: list[Hypothesis]) -> Batch:
@@ -75,44 +77,68 @@ def fed_back(batch: Batch, hypotheses: list[Hypothesis]) -> Batch:
     return shifted(batch.ids.numpy(), batch.src.numpy(), batch.src_mask.numpy(), tgt_out.numpy())
 
 
-Found = dict[str, tuple[list[np.ndarray], list[np.ndarray], np.ndarray]]
-"""For each kind: weights and norms of each layer (B, H, query, key), and the real cells (B, query, key)."""
+def _outputs(model: Transformer, batch: Batch, states: Tensor, limit: LengthLimit) -> list[Hypothesis]:
+    """What `greedy` gives, with less work: the output is the reference if each of its tokens is the most probable one.
+
+    Args:
+        model: in evaluation mode.
+        batch: B pairs; each reference ends in EOS.
+        states: what `decode_states` made of its references, (B, T, D).
+        limit: how long an output may get.
+    """
+    log_probs = next_log_probs(model.output_proj(states))
+    tgt_out, limits = batch.tgt_out.to(states.device), [limit.of(length) for length in batch.src_mask.sum(1).tolist()]
+    real = tgt_out != PAD
+    scores = log_probs.gather(2, tgt_out[:, :, None])[:, :, 0].masked_fill(~real, 0).sum(1).tolist()
+    is_right = ((log_probs.argmax(-1) == tgt_out) | ~real).all(1).tolist()
+    hypotheses = [
+        Hypothesis(row[: row.index(EOS)], score, True) for row, score in zip(tgt_out.tolist(), scores, strict=True)
+    ]
+    others = [row for row, said in enumerate(hypotheses) if not is_right[row] or len(said.ids) >= limits[row]]
+    if others:
+        src, src_mask = (part[others].to(states.device) for part in (batch.src, batch.src_mask))
+        found = greedy(model, src, src_mask, max_lengths=[limits[row] for row in others])
+        for row, said in zip(others, found, strict=True):
+            hypotheses[row] = said
+    return hypotheses
 
 
-def _encoder_maps(model: Transformer, batch: Batch) -> tuple[Found, Tensor]:
+def _encoder_maps(model: Transformer, batch: Batch, *, norms: bool) -> tuple[dict[str, np.ndarray], Tensor]:
+    """The encoder's maps by name, and what it has made of the source: memory (B, S, D)."""
     device = next(model.parameters()).device
-    with _collected(model.encoder_layers, "self_attention") as found:
+    with _collected(model.encoder_layers, "self_attention", norms=norms) as found:
         memory = model.encode(batch.src.to(device), batch.src_mask.to(device))
-    return {"encoder": (*_arrays(found), _cells(batch.src_mask, batch.src_mask))}, memory
+    return _named("encoder", found, batch.src_mask, batch.src_mask), memory
 
 
-def _decoder_maps(model: Transformer, batch: Batch, memory: Tensor) -> Found:
+def _decoder_maps(
+    model: Transformer, batch: Batch, memory: Tensor, *, norms: bool
+) -> tuple[dict[str, np.ndarray], Tensor]:
+    """The decoder's self and cross maps by name, and its states before the output projection (B, T, D)."""
     with (
-        _collected(model.decoder_layers, "self_attention") as decoder,
-        _collected(model.decoder_layers, "cross_attention") as cross,
+        _collected(model.decoder_layers, "self_attention", norms=norms) as decoder,
+        _collected(model.decoder_layers, "cross_attention", norms=norms) as cross,
     ):
-        model.decode_states(batch.tgt_in.to(memory.device), memory, batch.src_mask.to(memory.device))
+        states = model.decode_states(batch.tgt_in.to(memory.device), memory, batch.src_mask.to(memory.device))
     tgt_mask = batch.tgt_out != PAD
-    return {
-        "decoder": (*_arrays(decoder), _cells(tgt_mask, tgt_mask)),
-        "cross": (*_arrays(cross), _cells(tgt_mask, batch.src_mask)),
-    }
+    maps = _named("decoder", decoder, tgt_mask, tgt_mask) | _named("cross", cross, tgt_mask, batch.src_mask)
+    return maps, states
 
 
-Collected = list[tuple[Tensor, Tensor]]
+Collected = list[tuple[Tensor, Tensor | None]]
 """In the order of the calls: weights (B, H, T, S), and the norm of what each key would give each head (B, H, S)."""
 
 
 @contextmanager
-def _collected(layers: nn.ModuleList, name: str) -> Iterator[Collected]:
-    """What the attention of this name does in each layer."""
+def _collected(layers: nn.ModuleList, name: str, *, norms: bool) -> Iterator[Collected]:
+    """What the attention of this name does in each layer; without `norms`, weights alone."""
     found: Collected = []
 
     def ask(module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         return args, {**kwargs, "need_weights": True}
 
     def keep(module: MultiHeadAttention, args: tuple, output: tuple[Tensor, Tensor]) -> None:
-        found.append((output[1], value_norms(module, args[2])))
+        found.append((output[1], value_norms(module, args[2]) if norms else None))
 
     handles = []
     for layer in dict.fromkeys(layers):  # shared layers once
@@ -144,23 +170,15 @@ def value_norms(attention: MultiHeadAttention, value: Tensor) -> Tensor:
     return ((values @ products) * values).sum(-1).clamp(min=0).sqrt()
 
 
-def _arrays(found: Collected) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    weights = [layer.float().cpu().numpy() for layer, _ in found]
-    norms = [lengths.cpu().numpy()[:, :, None, :] for _, lengths in found]
-    return weights, [layer * length for layer, length in zip(weights, norms, strict=True)]
-
-
-def _cells(query_mask: Tensor, key_mask: Tensor) -> np.ndarray:
-    return query_mask.numpy()[:, :, None] & key_mask.numpy()[:, None, :]
-
-
-def _named(found: Found, *, norms: bool) -> dict[str, np.ndarray]:
-    """Layers stacked (B, layers, H, query, key), without padding; norms as shares of their row."""
-    maps = {}
-    for kind, (weights, lengths, real) in found.items():
-        maps[kind] = np.where(real[:, None, None], np.stack(weights, axis=1), np.float32(0))
-        if norms:
-            maps[f"{kind}_norm"] = row_shares(np.where(real[:, None, None], np.stack(lengths, axis=1), np.float32(0)))
+def _named(kind: str, found: Collected, query_mask: Tensor, key_mask: Tensor) -> dict[str, np.ndarray]:
+    """Layers stacked (B, layers, H, query, key), without padding; norms, if there are any, as shares of their row."""
+    real = (query_mask[:, :, None] & key_mask[:, None, :]).numpy()[:, None, None]
+    weights = torch.stack([layer for layer, _ in found], dim=1).float().cpu().numpy()
+    maps = {kind: np.where(real, weights, np.float32(0))}
+    lengths = [length for _, length in found if length is not None]
+    if lengths:
+        added = weights * torch.stack(lengths, dim=1).cpu().numpy()[:, :, :, None]
+        maps[f"{kind}_norm"] = row_shares(np.where(real, added, np.float32(0)))
     return maps
 
 

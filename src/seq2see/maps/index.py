@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple
+
+from seq2see.tasks.whole_file import write_bytes
 
 SCHEMA = 2  # 1 had no norms, no own outputs and no entries of thinned steps; it still opens
 DIMENSIONS = ("d_model", "num_heads", "num_encoder_layers", "num_decoder_layers")
@@ -89,7 +90,7 @@ class Index(NamedTuple):
 
 
 def write_index(file: Path, index: Index) -> None:
-    """Write `index.json`, atomically."""
+    """Write `index.json`, whole or not at all."""
     content = {
         "schema": SCHEMA,
         "model": index.model,
@@ -98,7 +99,7 @@ def write_index(file: Path, index: Index) -> None:
         "steps": [_step_entry(stored) for stored in index.steps],
     }
     text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
-    write_atomically(file, text.encode("utf-8", "surrogatepass"))
+    write_bytes(file, text.encode("utf-8", "surrogatepass"))
 
 
 def read_index(file: Path) -> Index:
@@ -125,20 +126,6 @@ def read_index(file: Path) -> Index:
 def step_file_name(step: int) -> str:
     """Where a step's maps stand: `step-00000200.npz`."""
     return f"step-{step:08d}.npz"
-
-
-def write_atomically(file: Path, content: bytes) -> None:
-    """Write so that a reader, or a power cut, sees the old file or the new one, never a part."""
-    temporary = file.with_name(f".{file.name}-{os.getpid()}.part")
-    try:
-        with temporary.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, file)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _example_entry(example: Example) -> dict:

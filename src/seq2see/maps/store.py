@@ -12,7 +12,7 @@ import io
 import math
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,10 +28,10 @@ from seq2see.maps.index import (
     StoredStep,
     read_index,
     step_file_name,
-    write_atomically,
     write_index,
 )
 from seq2see.maps.table import HeadEffects, MeasureRow, read_table, table_of, write_table
+from seq2see.tasks.whole_file import write_bytes
 
 __all__ = ["KINDS", "AttentionLog", "Maps", "densest_step"]
 
@@ -202,7 +202,7 @@ class AttentionLog:
         from seq2see.maps import page  # imports this module
 
         path = Path(path).expanduser()
-        write_atomically(path, page.render(self, title=title).encode("utf-8", "surrogatepass"))
+        write_bytes(path, page.render(self, title=title).encode("utf-8", "surrogatepass"))
         return path
 
     def show(self, *, height: int = 960) -> None:
@@ -235,9 +235,7 @@ class AttentionLog:
         hypothesis_tokens: Sequence[Sequence[str]] | None = None,
         effects: HeadEffects | None = None,
     ) -> None:
-        """Store one step: its maps, its measures, what it scored and said.
-
-        A resumed run may append a step again: what was stored from that step on is dropped first.
+        """Store one step: its maps, its measures, what it scored and said; what was stored of later steps is dropped.
 
         Args:
             step: optimiser steps so far.
@@ -257,11 +255,9 @@ class AttentionLog:
                     f"step {step}: {len(texts)} hypotheses for {len(self.examples)} examples; give one each"
                 )
         maps = arrays.fit(maps, self.examples, self.model, hypothesis_tokens)
-        for stale in [other for other in self._steps if other >= step]:
-            self._forget(stale)
+        self.forget_after(step - 1)
         previous = self._previous_maps()
-        rows = [row for row in self.measures() if row.step < step]
-        rows += table_of(step, maps, previous, self.examples, effects)
+        rows = [*self.measures(), *table_of(step, maps, previous, self.examples, effects)]
         self._table = rows
         stored = StoredStep(
             step,
@@ -271,29 +267,37 @@ class AttentionLog:
             None if hypothesis_tokens is None else tuple(map(tuple, hypothesis_tokens)),
         )
         if self.folder is not None:
-            self._write_maps(step, maps)
+            maps = self._write_maps(step, maps)
             self._maps.clear()
         self._maps[step] = maps
         self._steps[step] = stored
         dropped = self._thin()
         if self.folder is not None:
-            write_atomically(self.folder / "metrics.csv", write_table(rows).encode())
+            write_bytes(self.folder / "metrics.csv", write_table(rows).encode())
             self._write_index()
             for old in dropped:
                 self._step_file(old).unlink(missing_ok=True)
+
+    def forget_after(self, step: int) -> None:
+        """Drop what was stored of later steps: a run that goes on from this one makes them anew."""
+        later = [other for other in self._steps if other > step]
+        rows = self.measures()
+        for stale in later:
+            del self._steps[stale]
+            self._maps.pop(stale, None)
+        self._table = [row for row in rows if row.step <= step]
+        if self.folder is not None and len(self._table) < len(rows):
+            write_bytes(self.folder / "metrics.csv", write_table(self._table).encode())
+        if self.folder is not None and later:
+            self._write_index()
+            for stale in later:
+                self._step_file(stale).unlink(missing_ok=True)
 
     def _previous_maps(self) -> Maps | None:
         if not self.steps:
             return None
         last = self.steps[-1]
         return self._maps[last] if last in self._maps else self.maps(last)
-
-    def _forget(self, step: int) -> None:
-        del self._steps[step]
-        self._maps.pop(step, None)
-        if self.folder is not None:
-            self._write_index()
-            self._step_file(step).unlink(missing_ok=True)
 
     def _thin(self) -> list[int]:
         """Drop steps until the files fit, keeping the first, the last and those most evenly spaced in log(step)."""
@@ -317,11 +321,13 @@ class AttentionLog:
         assert self.folder is not None
         return self.folder / step_file_name(step)
 
-    def _write_maps(self, step: int, maps: Maps) -> None:
+    def _write_maps(self, step: int, maps: Maps) -> Maps:
+        """Returns them as they can be read again: drift is measured from there, so that a run that goes on agrees."""
         buffer = io.BytesIO()
         halves = {name: array.astype(np.float16) for name, array in maps.named().items()}
         np.savez_compressed(buffer, allow_pickle=False, **halves)
-        write_atomically(self._step_file(step), buffer.getvalue())
+        write_bytes(self._step_file(step), buffer.getvalue())
+        return Maps(**{name: array.astype(np.float32) for name, array in halves.items()})
 
     def _write_index(self) -> None:
         assert self.folder is not None
@@ -329,7 +335,7 @@ class AttentionLog:
         write_index(self.folder / "index.json", index)
 
 
-def densest_step(steps: Sequence[int]) -> int:
-    """The inner step whose neighbours are nearest to each other in log(step + 1): the one to miss least."""
-    inner = range(1, len(steps) - 1)
+def densest_step(steps: Sequence[int], kept: Collection[int | str] = ()) -> int:
+    """The inner step whose neighbours are nearest to each other in log(step + 1), of those not kept: to miss least."""
+    inner = [i for i in range(1, len(steps) - 1) if steps[i] not in kept]
     return steps[min(inner, key=lambda i: math.log((steps[i + 1] + 1) / (steps[i - 1] + 1)))]

@@ -16,6 +16,7 @@ from seq2see.options.commands import (
     DecodeOptions,
     EvaluateOptions,
     OtherData,
+    SelfcheckOptions,
     TrainOptions,
     TranslateOptions,
 )
@@ -86,6 +87,7 @@ __all__ = [
     "ScanSplit",
     "Schedule",
     "Score",
+    "SelfcheckOptions",
     "Split",
     "Study",
     "Suite",

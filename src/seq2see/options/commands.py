@@ -13,7 +13,7 @@ from seq2see.options.enums import (
     TranslationFormat,
 )
 from seq2see.options.model import ModelOptions
-from seq2see.options.rules import require, require_not_negative, require_positive
+from seq2see.options.rules import ACCELERATORS, require, require_not_negative, require_one_of, require_positive
 from seq2see.options.tasks import TranslationOptions
 from seq2see.options.text import DataOptions, TokenizerOptions
 from seq2see.options.training import OptimOptions, TrainerOptions, TrainingOptions
@@ -91,6 +91,7 @@ class TrainOptions:
 
     seed: int = 0
     run_dir: str | None = None  # None: outputs/<task>/<date>_<time>
+    resume: str | None = None  # a run to go on with: its folder, or auto: the one in run_dir, if it has begun
     init: str | None = None  # a checkpoint to start the weights from
     study: Study | None = None  # several runs and one report; set by its recipe (experiment=positions)
     task: Any = field(default_factory=TranslationOptions)  # one of TASKS
@@ -106,6 +107,10 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         require(0 <= self.seed < 2**32, f"seed ({self.seed}) must be 0 to 4294967295")
+        require(
+            self.resume != "auto" or self.run_dir is not None,
+            "resume=auto goes on with the run in run_dir: set run_dir too, or resume=RUN",
+        )
 
 
 @dataclass
@@ -113,6 +118,13 @@ class DataReportOptions(TrainOptions):
     """`scripts/data.py`: the options of the training run that it looks ahead to."""
 
     output: str | None = None  # a .json file for all that is shown; None: no file
+
+
+@dataclass
+class SelfcheckOptions(TrainOptions):
+    """`scripts/selfcheck.py`: a trained model, or the options of the training run that a new one is for."""
+
+    ckpt: str | None = None  # a run folder or a .ckpt file; goes with none of the other keys
 
 
 @dataclass
@@ -136,6 +148,10 @@ class EvaluateOptions:
     report: bool = True  # a page of the worst outputs, and what attention says of wrong ones
     accelerator: str = "auto"
 
+    def __post_init__(self) -> None:
+        require_positive(self, "", "average")
+        require_one_of(self.accelerator, "accelerator", ACCELERATORS)
+
 
 @dataclass
 class TranslateOptions:
@@ -148,6 +164,10 @@ class TranslateOptions:
     format: TranslationFormat = TranslationFormat.text
     decode: DecodeOptions = field(default_factory=DecodeOptions)
     accelerator: str = "auto"
+
+    def __post_init__(self) -> None:
+        require_positive(self, "", "average")
+        require_one_of(self.accelerator, "accelerator", ACCELERATORS)
 
 
 @dataclass
@@ -164,6 +184,8 @@ class AttentionOptions:
     kind: AttentionKind = AttentionKind.cross
     layer: int | None = None  # from 1; None: that of the head that aligns best, or the last one
     head: int | None = None  # from 1; None: the mean of the layer's heads, or the head that aligns best
+    step: int | None = None  # of a run's log; None: the last one that is stored
+    norms: bool = False  # norm-weighted maps in the place of weights
     gold: str | None = None  # a file of true links: those of `hypothesis` are scored
     hypothesis: str | None = None  # a file of links, or what translate.py writes as tsv or jsonl
     reverse: str | None = None  # the same of the other direction
@@ -173,6 +195,9 @@ class AttentionOptions:
     accelerator: str = "auto"
 
     def __post_init__(self) -> None:
+        require_positive(self, "", "average")
+        require_one_of(self.accelerator, "accelerator", ACCELERATORS)
+        require_not_negative(self, "", "step")
         for name in ("layer", "head"):
             value = getattr(self, name)
             require(value is None or value > 0, f"{name} ({value}) must be positive: layers and heads count from 1")
@@ -200,9 +225,7 @@ class BenchmarkOptions:
     output: str | None = None  # JSON with all figures
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "pairs"):
-            value = getattr(self, name)
-            require(value > 0, f"{name} ({value}) must be positive")
+        require_positive(self, "", "rounds", "pairs")
 
     def suites(self) -> list[Suite]:
         """What is to be measured."""
@@ -216,6 +239,7 @@ COMMANDS: dict[str, type] = {
     "attention": AttentionOptions,
     "compare": CompareOptions,
     "data": DataReportOptions,
+    "selfcheck": SelfcheckOptions,
     "benchmark": BenchmarkOptions,
 }
 PATH_KEYS = ("ckpt", "run", "run_dir", "resume", "init", "input", "output", "config")

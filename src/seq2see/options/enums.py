@@ -108,9 +108,12 @@ class Study(Enum):
 class Suite(Enum):
     """What a benchmark measures."""
 
+    start = "start"
     load = "load"
     train = "train"
+    solve = "solve"
     decode = "decode"
+    maps = "maps"
 
 
 class TranslationFormat(Enum):

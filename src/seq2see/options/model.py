@@ -29,8 +29,9 @@ class ModelOptions:
     share_layers: bool = False  # one set of layer weights at every depth
 
     def __post_init__(self) -> None:
-        require_positive(self, "model", "d_model", "num_heads", "num_encoder_layers", "num_decoder_layers", "d_ff")
-        require_positive(self, "model", "max_positions", "randomize_positions", "window")
+        require_positive(self, "model", "d_model", "num_heads", "d_ff", most=65_536)
+        require_positive(self, "model", "num_encoder_layers", "num_decoder_layers", most=1_000)
+        require_positive(self, "model", "max_positions", "randomize_positions", "window", most=1_048_576)
         for name in ("dropout", "attention_dropout"):
             value = getattr(self, name)
             require(value is None or 0 <= value < 1, f"model.{name} ({value}) must be at least 0 and less than 1")

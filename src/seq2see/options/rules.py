@@ -1,5 +1,10 @@
 """How a broken rule among options is said."""
 
+from typing import Any
+
+ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
+LARGEST = 2**31 - 1  # of any number: what is more, infinite ones too, is a slip of the hand
+
 
 def require(condition: bool, message: str) -> None:
     """Raises ValueError with the message unless the condition holds."""
@@ -7,15 +12,47 @@ def require(condition: bool, message: str) -> None:
         raise ValueError(message)
 
 
-def require_positive(options: object, prefix: str, *names: str) -> None:
-    """The keys with these names are above 0, or None."""
+def require_positive(options: object, prefix: str, *names: str, most: float = LARGEST) -> None:
+    """The keys with these names are above 0 and not above `most`, or None.
+
+    Args:
+        options: holds them.
+        prefix: of the keys, as `model`; empty: they have none.
+        names: of the keys.
+        most: the largest that is allowed.
+    """
     for name in names:
-        value = getattr(options, name)
-        require(value is None or value > 0, f"{prefix}.{name} ({value}) must be positive")
+        value, key = _value_and_key(options, prefix, name)
+        require(value is None or value > 0, f"{key} ({value}) must be positive")
+        _require_at_most(value, key, most)
 
 
-def require_not_negative(options: object, prefix: str, *names: str) -> None:
-    """The keys with these names are at least 0, or None."""
+def require_not_negative(options: object, prefix: str, *names: str, most: float = LARGEST) -> None:
+    """The keys with these names are at least 0 and not above `most`, or None; the rest as above."""
     for name in names:
-        value = getattr(options, name)
-        require(value is None or value >= 0, f"{prefix}.{name} ({value}) must not be negative")
+        value, key = _value_and_key(options, prefix, name)
+        require(value is None or value >= 0, f"{key} ({value}) must not be negative")
+        _require_at_most(value, key, most)
+
+
+def require_one_of(value: Any, key: str, choices: tuple[Any, ...]) -> None:
+    """The value is one of these, of the same type."""
+    valid = any(value == choice and type(value) is type(choice) for choice in choices)
+    require(valid, f"{key} ({value}) must be one of {', '.join(map(str, choices))}")
+
+
+def require_number_or_share(value: Any, key: str, things: str, whole: str) -> None:
+    """A value of any type is a whole number of things, or a fraction of the whole."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    valid = number and (1 <= value <= LARGEST if isinstance(value, int) else 0 < value <= 1)
+    require(
+        valid, f"{key} ({value}) must be a whole number of {things}, or a fraction of {whole} above 0 and at most 1.0"
+    )
+
+
+def _value_and_key(options: object, prefix: str, name: str) -> tuple[Any, str]:
+    return getattr(options, name), f"{prefix}.{name}" if prefix else name
+
+
+def _require_at_most(value: Any, key: str, most: float) -> None:
+    require(value is None or value <= most, f"{key} ({value}) must be at most {most}")

@@ -152,6 +152,12 @@ class FilesOptions:
             self.train is not None,
             "task.train is missing: name your file of pairs, as in task=files task.train=pairs.tsv",
         )
+        for name in ("train", "valid", "test"):
+            files = getattr(self, name)
+            require(
+                not isinstance(files, list) or len(files) in (1, 2),
+                f"task.{name} ({files}) must be a path, or two of parallel files, as in task.{name}=[a.src,a.tgt]",
+            )
         require_positive(self, "task", "train_size")
         require(
             (self.source is None) == (self.target is None),

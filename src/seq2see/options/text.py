@@ -21,6 +21,7 @@ class TokenizerOptions:
     dropout: float = 0.0  # share of bpe merges left out, in training alone and each time anew
 
     def __post_init__(self) -> None:
+        require_positive(self, "tokenizer", "vocab_size")
         require(
             self.vocab_size is None or self.vocab_size > NUM_SPECIAL,
             f"tokenizer.vocab_size ({self.vocab_size}) must be more than {NUM_SPECIAL}, the special symbols",
@@ -61,7 +62,7 @@ class DataOptions:
 
     def __post_init__(self) -> None:
         require_positive(self, "data", "batch_size", "batch_tokens", "max_length")
-        require_not_negative(self, "data", "num_workers")
+        require_not_negative(self, "data", "num_workers", most=1_000)
         require(
             self.batch_size is None or self.batch_tokens is None,
             f"data.batch_size ({self.batch_size}) and data.batch_tokens ({self.batch_tokens}) exclude each other: "

@@ -4,7 +4,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seq2see.options.enums import Schedule
-from seq2see.options.rules import require, require_not_negative, require_positive
+from seq2see.options.rules import (
+    ACCELERATORS,
+    LARGEST,
+    require,
+    require_not_negative,
+    require_number_or_share,
+    require_one_of,
+    require_positive,
+)
+
+PRECISIONS = (
+    16,
+    32,
+    64,
+    "16",
+    "32",
+    "64",
+    "bf16",
+    "16-mixed",
+    "bf16-mixed",
+    "16-true",
+    "bf16-true",
+    "32-true",
+    "64-true",
+)
 
 
 @dataclass
@@ -50,7 +74,6 @@ class TrainerOptions:
     val_check_interval: Any = None  # an integer: optimiser steps, across epochs; a fraction: of an epoch
     limit_train_batches: Any = 1.0
     limit_val_batches: Any = 1.0
-    limit_test_batches: Any = 1.0
     log_every_n_steps: int = 10
     deterministic: bool = False
     detect_anomaly: bool = False
@@ -59,15 +82,21 @@ class TrainerOptions:
         require_positive(self, "trainer", "max_steps", "max_epochs", "accumulate_grad_batches", "log_every_n_steps")
         if self.max_time is not None:
             seconds_of(self.max_time)
-        interval = self.val_check_interval
-        if interval is not None:
-            number = isinstance(interval, int | float) and not isinstance(interval, bool)
-            valid = number and (interval >= 1 if isinstance(interval, int) else 0 < interval <= 1)
-            require(
-                valid,
-                f"trainer.val_check_interval ({interval}) must be a whole number of steps, or a fraction of an epoch "
-                "above 0 and at most 1.0",
-            )
+        if self.val_check_interval is not None:
+            require_number_or_share(self.val_check_interval, "trainer.val_check_interval", "steps", "an epoch")
+        for name in ("limit_train_batches", "limit_val_batches"):
+            require_number_or_share(getattr(self, name), f"trainer.{name}", "batches", "them")
+        require_not_negative(self, "trainer", "gradient_clip_val")
+        require_one_of(self.gradient_clip_algorithm, "trainer.gradient_clip_algorithm", ("norm", "value"))
+        require_one_of(self.accelerator, "trainer.accelerator", ACCELERATORS)
+        require_one_of(self.precision, "trainer.precision", PRECISIONS)
+        numbers = self.devices if isinstance(self.devices, list) else [self.devices]
+        valid = bool(numbers) and all(type(number) is int for number in numbers)
+        valid = valid and min(numbers) >= (0 if isinstance(self.devices, list) else 1)
+        require(
+            valid or self.devices in (-1, "auto"),
+            f"trainer.devices ({self.devices}) must be a number of devices, a list of them as [0,1], -1 or auto",
+        )
 
 
 def seconds_of(max_time: str) -> int:
@@ -81,7 +110,7 @@ def seconds_of(max_time: str) -> int:
         raise ValueError(f"trainer.max_time ({max_time}) must have the form DD:HH:MM:SS, as 00:00:15:00 for 15 minutes")
     days, hours, minutes, seconds = map(int, parts)
     total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-    require(total > 0, f"trainer.max_time ({max_time}) must be more than nothing")
+    require(0 < total <= LARGEST, f"trainer.max_time ({max_time}) must be more than nothing, and at most 68 years")
     return total
 
 

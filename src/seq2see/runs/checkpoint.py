@@ -1,7 +1,6 @@
 """Checkpoints: self-contained, written whole or not at all, and loaded without running anything that is inside."""
 
-import pickle
-import zipfile
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+import seq2see
 from seq2see.decoding import LengthLimit, score_targets
 from seq2see.options import DecodeOptions, Position, TrainOptions
-from seq2see.runs.config import from_plain, to_plain
+from seq2see.runs.checkpoint_content import FORMAT, Content, read_content
+from seq2see.runs.config import to_plain
 from seq2see.runs.folder import newest_run
 from seq2see.tasks.pairs import Pair
 from seq2see.text import Tokenizer
@@ -19,9 +20,6 @@ from seq2see.transformer import Transformer
 
 if TYPE_CHECKING:
     from seq2see.runs.evaluate import Evaluation
-
-FORMAT = 1
-KEY = "seq2see"  # in the checkpoint: what Lightning does not know of
 
 
 @dataclass
@@ -85,6 +83,7 @@ class Trained:
         shared = bool(self.options.tokenizer.shared)
         return {
             "format": FORMAT,
+            "version": seq2see.__version__,
             "config": to_plain(self.options),
             "source_tokenizer": self.source_tokenizer.state(),
             "target_tokenizer": None if shared else self.target_tokenizer.state(),
@@ -98,10 +97,10 @@ def find_checkpoint(path: str) -> Path:
     Raises:
         ValueError: there is none.
     """
-    found = newest_run() if path == "latest" and not Path(path).exists() else Path(path).expanduser()
-    if found.is_file():
+    found = newest_run() if path == "latest" and not os.path.exists(path) else Path(os.path.expanduser(path))
+    if os.path.isfile(found):
         return found
-    if not found.exists():
+    if not os.path.exists(found):
         raise ValueError(f"ckpt: {path} does not exist: name a run folder or a .ckpt file")
     best = found / "checkpoints" / "best.ckpt"
     if not best.is_file():
@@ -117,27 +116,31 @@ def load(path: str, *, average: int | None = None) -> Trained:
         average: instead of the best checkpoint the mean of the run's so many newest kept ones (`training.keep`).
 
     Raises:
-        ValueError: there is no checkpoint, it is damaged, or not one of this project; or fewer than that are kept.
+        ValueError: there is no checkpoint, it is damaged, or not one of this project; its weights are not finite; or
+            fewer than `average` are kept.
     """
     file = find_checkpoint(path)
     if average is None:
-        content = _read(file)
-        weights, step = content["state_dict"], content["global_step"]
+        content = read_content(file)
+        weights = content.weights
     else:
-        weights, step, content = _mean_of(_kept(file, average))
-    about = content[KEY]
-    options = from_plain(TrainOptions, about["config"])
-    source = Tokenizer.from_state(about["source_tokenizer"])
-    target = (
-        source.without_tags() if about["target_tokenizer"] is None else Tokenizer.from_state(about["target_tokenizer"])
-    )
-    model = Transformer(
-        options.model, source.vocab_size, target.vocab_size, shared_vocabulary=about["target_tokenizer"] is None
-    )
-    prefix = "model."
-    model.load_state_dict({name.removeprefix(prefix): value for name, value in weights.items()})
-    limit = LengthLimit(about["length_ratio"], cap=longest_output(options))
-    return Trained(options, source, target, limit, model.eval(), step, file)
+        weights, content = _mean_of(_kept(file, average))
+    _require_finite(content.file, weights)
+    model = content.empty_model()
+    model.load_state_dict(weights)
+    options = content.options
+    limit = LengthLimit(content.length_ratio, cap=longest_output(options))
+    source, target = content.source_tokenizer, content.target_tokenizer
+    return Trained(options, source, target, limit, model.eval(), content.step, file)
+
+
+def read_checkpoint(file: Path) -> dict[str, Any]:
+    """All that is in a checkpoint, for training to go on from.
+
+    Raises:
+        ValueError: as `read_content` does.
+    """
+    return read_content(file).values
 
 
 def longest_output(options: TrainOptions) -> int | None:
@@ -148,19 +151,13 @@ def longest_output(options: TrainOptions) -> int | None:
     return min(asked or options.model.max_positions, options.model.max_positions)
 
 
-def _read(file: Path) -> dict[str, Any]:
-    """What is in a checkpoint of this project and this format."""
-    try:
-        content = torch.load(file, map_location="cpu", weights_only=True)
-        about = content[KEY]
-    except (OSError, RuntimeError, pickle.UnpicklingError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"ckpt: {file} is not a whole seq2see checkpoint ({reason}): name another one") from error
-    if about["format"] != FORMAT:
-        raise ValueError(
-            f"ckpt: {file} has format {about['format']}, this version reads format {FORMAT}: train it again"
-        )
-    return content
+def _require_finite(file: Path, weights: dict[str, torch.Tensor]) -> None:
+    for name, value in weights.items():
+        if value.numel() and not all(bound.isfinite() for bound in torch.aminmax(value)):
+            raise ValueError(
+                f"ckpt: {file} has weights that are not finite ({name}), for its training diverged: "
+                "name an earlier checkpoint, or train again with a lower optim.lr"
+            )
 
 
 def _kept(best: Path, count: int) -> list[Path]:
@@ -174,15 +171,17 @@ def _kept(best: Path, count: int) -> list[Path]:
     return kept[-count:]
 
 
-def _mean_of(files: list[Path]) -> tuple[dict[str, torch.Tensor], int, dict[str, Any]]:
+def _mean_of(files: list[Path]) -> tuple[dict[str, torch.Tensor], Content]:
     """The mean weights of several checkpoints of one run (Vaswani et al. 2017, section 6.1), and the newest of them."""
-    content = _read(files[-1])
-    total = {name: value.double() for name, value in content["state_dict"].items()}
+    content = read_content(files[-1])
+    total = {name: value.double() for name, value in content.weights.items()}
     for file in files[:-1]:
-        for name, value in _read(file)["state_dict"].items():
+        other = read_content(file)
+        if other.options != content.options:
+            raise ValueError(f"average: {file} and {files[-1]} are of two runs: average those of one")
+        for name, value in other.weights.items():
             total[name] += value.double()
-    mean = {name: (total[name] / len(files)).to(value.dtype) for name, value in content["state_dict"].items()}
-    return mean, content["global_step"], content
+    return {name: (total[name] / len(files)).to(value.dtype) for name, value in content.weights.items()}, content
 
 
 def device_of(accelerator: str) -> str:

@@ -1,7 +1,9 @@
 """Configuration: Hydra composes it, dataclasses type it, and nothing behind this file sees a DictConfig."""
 
 import dataclasses
+import re
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +12,7 @@ from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import MISSING, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from seq2see.options import COMMANDS, TASKS
 from seq2see.runs.overrides import has_task
@@ -34,20 +37,19 @@ def compose_options(command: str, overrides: list[str]) -> Any:
         hydra.errors.HydraException, omegaconf.errors.OmegaConfBaseException: Hydra cannot compose it.
         ValueError: a rule is broken.
     """
-    _store_schemas()
+    _store_schemas(command)
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(config_folder()), version_base="1.3"):
         config = compose(config_name=command, overrides=overrides)
     return OmegaConf.to_object(config)
 
 
-def _store_schemas() -> None:
-    store = ConfigStore.instance()
-    for command, schema in COMMANDS.items():
-        node = schema(task=MISSING) if has_task(schema) else schema
-        store.store(name=f"{command}_schema", node=node)
-    for kind, schema in TASKS.items():
-        store.store(group="task", name=f"{kind}_schema", node=schema)
+@cache
+def _store_schemas(command: str) -> None:
+    schema, store = COMMANDS[command], ConfigStore.instance()
+    store.store(name=f"{command}_schema", node=schema(task=MISSING) if has_task(schema) else schema)
+    for kind, of_task in TASKS.items():
+        store.store(group="task", name=f"{kind}_schema", node=of_task)
 
 
 def to_plain(options: Any) -> Any:
@@ -61,19 +63,40 @@ def to_plain(options: Any) -> Any:
     return options
 
 
-def from_plain(schema: type[Options], plain: dict[str, Any]) -> Options:
+def from_plain(schema: type[Options], plain: Any) -> Options:
     """The reverse of `to_plain`, for a command's options; the task's kind chooses the dataclass of `task`.
 
+    Text is text here: nothing in it is replaced, looked up or run.
+
     Raises:
-        ValueError: a rule is broken.
-        omegaconf.errors.OmegaConfBaseException: a key is unknown or a value has the wrong type.
+        ValueError: a key is unknown, a value has the wrong type or a rule is broken.
     """
     node = OmegaConf.structured(schema)
     if has_task(schema):
-        node.task = OmegaConf.structured(TASKS[plain["task"]["kind"]])
-    options = OmegaConf.to_object(OmegaConf.merge(node, plain))
+        task = plain.get("task") if isinstance(plain, dict) else None
+        kind = task.get("kind") if isinstance(task, dict) else None
+        if not isinstance(kind, str) or kind not in TASKS:
+            raise ValueError(f"task.kind ({kind}) is none of {', '.join(TASKS)}")
+        node.task = OmegaConf.structured(TASKS[kind])
+    try:
+        options = OmegaConf.to_object(OmegaConf.merge(node, _without_interpolation(plain)))
+    except OmegaConfBaseException as error:
+        key = getattr(error, "full_key", None)
+        message = str(getattr(error, "msg", None) or error).splitlines()[0]
+        raise ValueError(f"{key}: {message}" if key else message) from error
     assert isinstance(options, schema)
     return options
+
+
+def _without_interpolation(plain: Any) -> Any:
+    """The same for OmegaConf, to which `${...}` in a text would be something to look up."""
+    if isinstance(plain, dict):
+        return {name: _without_interpolation(value) for name, value in plain.items()}
+    if isinstance(plain, list):
+        return [_without_interpolation(value) for value in plain]
+    if isinstance(plain, str):
+        return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + r"\${", plain)
+    return plain
 
 
 def to_yaml(options: Any) -> str:

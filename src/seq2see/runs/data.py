@@ -7,6 +7,7 @@ from pathlib import Path
 
 from seq2see.options import FilesOptions, HubOptions, Split, TrainOptions
 from seq2see.tasks import Pair, Task, make_task
+from seq2see.tasks.whole_file import whole_file
 from seq2see.text import DataError, normalize
 
 
@@ -64,7 +65,7 @@ def keep_split_off(folder: Path, task: Task, options: TrainOptions) -> None:
         folder.mkdir(exist_ok=True)
         num_tabs = 0 if options.task.features is None else 1  # tags, tab, source
         as_lines = all(_fits_a_line(pair, num_tabs) for pair in pairs)
-        with (folder / f"{split}.{'tsv' if as_lines else 'jsonl'}").open("w", encoding="utf-8", newline="\n") as file:
+        with whole_file(folder / f"{split}.{'tsv' if as_lines else 'jsonl'}") as file:
             for source, target, _ in pairs:
                 entry = {"source": source, "target": target}
                 file.write(f"{source}\t{target}\n" if as_lines else json.dumps(entry, ensure_ascii=False) + "\n")

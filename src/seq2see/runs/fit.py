@@ -3,7 +3,6 @@
 import logging
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import lightning as L
 from lightning.pytorch.callbacks import Callback, LambdaCallback
@@ -15,9 +14,19 @@ from seq2see.options import LoggerKind, TrainOptions
 from seq2see.runs.data import normalized_targets
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import Prepared, steps_an_epoch, train_loader
-from seq2see.runs.signals import stop_if_asked
+from seq2see.runs.resume import Earlier
+from seq2see.runs.signals import asked, held, listen_again
 from seq2see.runs.terminal import Terminal, TrainingDisplay
-from seq2see.training.callbacks import Checkpoints, LogAttention, LogMetrics, Pace, ReportValidation, SamplesFile
+from seq2see.training.callbacks import (
+    Checkpoints,
+    LogAttention,
+    LogMetrics,
+    Pace,
+    ReportValidation,
+    SamplesFile,
+    Selection,
+    Stopped,
+)
 from seq2see.training.checkpoint_io import AtomicCheckpointIO
 from seq2see.training.loggers import MetricsFile
 from seq2see.training.module import TrainingModule
@@ -32,68 +41,100 @@ class Outcome:
 
     Args:
         steps: optimiser steps done.
-        best: step, metric and value of the best checkpoint; empty without validation.
+        best: step and score of the best checkpoint; None without validation.
+        interrupted: whether it was stopped before its end.
     """
 
     steps: int
-    best: dict[str, Any]
+    best: tuple[int, float] | None
+    interrupted: bool = False
 
 
-def fit(prepared: Prepared, folder: RunFolder, terminal: Terminal, log: AttentionLog | None) -> Outcome:
-    """Trains; the checkpoints are in the folder afterwards."""
+def fit(
+    prepared: Prepared,
+    folder: RunFolder,
+    terminal: Terminal,
+    log: AttentionLog | None,
+    *,
+    earlier: Earlier | None = None,
+) -> Outcome:
+    """Trains; the checkpoints are in the folder afterwards.
+
+    Args:
+        prepared: what to train, on what.
+        folder: the run's.
+        terminal: what is said.
+        log: where attention maps go; None: nowhere.
+        earlier: what the run goes on from; None: from the beginning.
+
+    Raises:
+        NotFinite: a loss or a gradient is not a number; `failed.ckpt` has the weights before that step.
+    """
     _quieten()
     options, budget = prepared.options, prepared.budget
-    module = TrainingModule(
-        prepared.trained.model,
-        options,
-        budget=budget,
-        source_tokenizer=prepared.source_tokenizer,
-        target_tokenizer=prepared.target_tokenizer,
-        samples=[
-            pair._replace(target=target)
-            for pair, target in zip(
-                prepared.valid_pairs[:NUM_SAMPLES],
-                normalized_targets(prepared.valid_pairs[:NUM_SAMPLES], options),
-                strict=True,
-            )
-        ],
-        length_limit=prepared.trained.length_limit,
-        about=prepared.trained.describe(),
-    )
+    module = _module(prepared)
     display = TrainingDisplay(terminal, budget, module.samples)
     assert options.training.select is not None
-    checkpoints = Checkpoints(
-        folder.checkpoints,
-        select=options.training.select,
-        patience=options.training.patience,
-        keep=options.training.keep,
-    )
     pace = Pace(budget, validate_every=_validate_every(options, prepared.train))
+    selection = Selection(options.training.select, patience=options.training.patience)
+    attention = None
+    if log is not None:
+        batch = prepared.valid.batch(range(len(log.examples)))
+        attention = LogAttention(log, batch, every_n_steps=options.attention_log.every_n_steps)
     callbacks: list[Callback] = [
-        LambdaCallback(on_train_batch_end=lambda *_: stop_if_asked()),
+        LambdaCallback(on_train_start=lambda *_: listen_again()),
         pace,
         LogMetrics(every_n_steps=options.trainer.log_every_n_steps, report=display.training),
         ReportValidation(display.validation),
-        SamplesFile(folder.path / "samples.jsonl"),
-        checkpoints,
+        SamplesFile(folder.samples),
+        selection,
     ]
-    if log is not None:
-        batch = prepared.valid.batch(range(len(log.examples)))
-        callbacks.append(LogAttention(log, batch, every_n_steps=options.attention_log.every_n_steps))
+    if attention is not None:
+        callbacks.append(attention)
     if options.optim.ema is not None:
         callbacks.append(MovingAverage(options.optim.ema))
-    trainer = _trainer(options, callbacks, _loggers(options, folder))
+    callbacks.append(
+        Checkpoints(
+            folder.checkpoints,
+            pace=pace,
+            selection=selection,
+            attention=attention,
+            keep=options.training.keep,
+            asked=asked,
+        )
+    )
+    trainer = _trainer(options, callbacks, _loggers(options, folder, None if earlier is None else earlier.step))
     valid_loader = make_loader(prepared.valid, batch_size=128, shuffle=False, seed=0) if len(prepared.valid) else None
-    with display:
+    interrupted = False
+    with display, held():
         try:
-            trainer.fit(module, train_loader(options, prepared.train), valid_loader)
-        except SystemExit as end:  # what Lightning makes of an interrupt
+            trainer.fit(
+                module,
+                train_loader(options, prepared.train),
+                valid_loader,
+                ckpt_path=None if earlier is None else earlier.checkpoint,
+                weights_only=True,
+            )
+        except Stopped:
+            interrupted = True
+        except SystemExit as end:  # what Lightning makes of an interrupt that nobody held back
             raise end.__context__ if isinstance(end.__context__, KeyboardInterrupt) else end from None
-    best: dict[str, Any] = {}
-    if checkpoints.best is not None:
-        step, value = checkpoints.best
-        best = {"step": step, "metric": checkpoints.select, "value": value}
-    return Outcome(trainer.global_step, best)
+    return Outcome(trainer.global_step, selection.best, interrupted)
+
+
+def _module(prepared: Prepared) -> TrainingModule:
+    pairs = prepared.valid_pairs[:NUM_SAMPLES]
+    targets = normalized_targets(pairs, prepared.options)
+    return TrainingModule(
+        prepared.trained.model,
+        prepared.options,
+        budget=prepared.budget,
+        source_tokenizer=prepared.source_tokenizer,
+        target_tokenizer=prepared.target_tokenizer,
+        samples=[pair._replace(target=target) for pair, target in zip(pairs, targets, strict=True)],
+        length_limit=prepared.trained.length_limit,
+        about=prepared.trained.describe(),
+    )
 
 
 def _quieten() -> None:
@@ -144,14 +185,16 @@ def _trainer(options: TrainOptions, callbacks: list[Callback], loggers: list[Log
     )
 
 
-def _loggers(options: TrainOptions, folder: RunFolder) -> list[Logger]:
+def _loggers(options: TrainOptions, folder: RunFolder, kept_until: int | None) -> list[Logger]:
+    """What takes the numbers; of a run that goes on, what later steps wrote is dropped where that can be."""
     kind, loggers = options.logger, []
     if kind in (LoggerKind.default, LoggerKind.csv):
-        loggers.append(MetricsFile(folder.path / "metrics.csv"))
+        loggers.append(MetricsFile(folder.path / "metrics.csv", kept_until=kept_until))
     if kind is LoggerKind.default:
         from lightning.pytorch.loggers import TensorBoardLogger
 
-        loggers.append(TensorBoardLogger(folder.path, name="tensorboard", version=""))
+        purge_step = None if kept_until is None else kept_until + 1
+        loggers.append(TensorBoardLogger(folder.path, name="tensorboard", version="", purge_step=purge_step))
     if kind is LoggerKind.wandb:
         from lightning.pytorch.loggers import WandbLogger
 

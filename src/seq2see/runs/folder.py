@@ -1,12 +1,8 @@
 """The run folder: claimed by making it, and the names inside it."""
 
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shlex
 from datetime import datetime
 from pathlib import Path
-from typing import TextIO
 
 
 class RunFolder:
@@ -38,6 +34,11 @@ class RunFolder:
     def best(self) -> Path:
         """The checkpoint with the best validation score."""
         return self.checkpoints / "best.ckpt"
+
+    @property
+    def samples(self) -> Path:
+        """Translations of fixed validation pairs over time."""
+        return self.path / "samples.jsonl"
 
     @property
     def page(self) -> Path:
@@ -89,6 +90,11 @@ class RunFolder:
         """The folder as the user can type it from the working directory."""
         return self.relative(self.path)
 
+    @property
+    def typed(self) -> str:
+        """The folder as a shell wants it."""
+        return shlex.quote(self.shown)
+
     def relative(self, path: Path) -> str:
         """A path in this folder as the user can type it from the working directory."""
         try:
@@ -113,34 +119,6 @@ def _require_empty(path: Path) -> None:
         raise ValueError(f"run_dir: {path} cannot be used ({error.strerror}): choose another folder") from error
     if taken:
         raise ValueError(f"run_dir: {path} is not empty: choose a new folder, so that nothing in it is lost")
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[TextIO]:
-    """A text file that appears whole or not at all: temporary file in the same folder, flush, fsync, replace."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a whole file, or leaves the one before."""
-    with whole_file(path) as file:
-        file.write(text)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def newest_run() -> Path:

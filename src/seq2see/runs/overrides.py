@@ -6,16 +6,21 @@ A key that does not exist, or that the chosen task does not use, is refused with
 
 import dataclasses
 import difflib
+import os
 import re
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import yaml
 
 from seq2see.options import COMMANDS, PATH_KEYS, TASKS, TrainOptions
 
 TEXT_KEYS = ("task.source", "task.target", "task.features", "task.features_separator")  # quoted like paths
+_BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0", "null")
 Typed = tuple[str, str]  # key and value
+_LONGEST_NAME = 255  # bytes; file systems take no more
+_DEEPEST = 1  # dots in a key
 GROUPS = ("task", "model", "experiment")  # folders of configs/, chosen by train.py and data.py
 
 
@@ -34,6 +39,8 @@ def read_overrides(command: str, arguments: list[str], config_folder: Path) -> l
     Raises:
         UsageError: an argument is none of both, or its key does not exist.
     """
+    if "" in arguments:
+        raise UsageError("an argument is empty; settings have the form key=value (see --help)")
     runs = [argument for argument in arguments if "=" not in argument]
     if any(run.startswith("-") for run in runs):
         flag = next(run for run in runs if run.startswith("-"))
@@ -43,22 +50,37 @@ def read_overrides(command: str, arguments: list[str], config_folder: Path) -> l
             raise UsageError(f"{runs[0]}: settings have the form key=value (see --help)")
         value = runs[0] if len(runs) == 1 else "[" + ",".join(quoted(run) for run in runs) + "]"
         arguments = [argument for argument in arguments if "=" in argument]
+        for argument in arguments:
+            if argument.startswith("ckpt="):
+                raise UsageError(f"{argument}: {runs[0]} is a run too: leave out one, or write ckpt=[A,B]")
         arguments.append(f"ckpt={value}")
     typed = [_split(argument) for argument in arguments]
     if has_task(COMMANDS[command]):
-        typed = _expand_config(typed)
-    keys = valid_keys(command, typed, config_folder)
+        _require_one_origin(command, typed)
+        typed = _with_resumed(_expand_config(typed))
+    types = key_types(command, typed, config_folder)
     for key, value in typed:
-        _require_known(key, value, keys, typed)
+        _require_known(key, value, list(types), typed)
+        _require_value(key, value, types[key])
     return [f"{key}={_value(key, value)}" for key, value in typed]
 
 
 def _split(argument: str) -> Typed:
     """Key and value; `+` and `++` make no difference, for there are no other keys than the known ones."""
     key, value = argument.split("=", 1)
+    if not key.strip("+"):
+        raise UsageError(f"{argument}: there is no key before the sign; settings have the form key=value (see --help)")
     if key.startswith("~"):
         raise UsageError(f"{argument}: keys cannot be taken away; set another value instead")
     return key.lstrip("+"), value
+
+
+def _require_one_origin(command: str, typed: list[Typed]) -> None:
+    """Refuses keys of training beside a checkpoint, which says all of them itself."""
+    others = [f"{key}={value}" for key, value in typed if key != "ckpt"]
+    ckpt = dict(typed).get("ckpt", "null")
+    if "ckpt" in _leaves(COMMANDS[command]) and ckpt != "null" and others:
+        raise UsageError(f"{others[0]}: ckpt={ckpt} has its own configuration: leave out one of them")
 
 
 def has_task(schema: type) -> bool:
@@ -66,14 +88,15 @@ def has_task(schema: type) -> bool:
     return issubclass(schema, TrainOptions)
 
 
-def valid_keys(command: str, typed: list[Typed], config_folder: Path) -> list[str]:
-    """All keys that the command takes, given the task that was chosen."""
-    keys = _leaves(COMMANDS[command])
+def key_types(command: str, typed: list[Typed], config_folder: Path) -> dict[str, Any]:
+    """All keys that the command takes, given the task that was chosen, with the types of their values."""
+    types = _leaves(COMMANDS[command])
     if not has_task(COMMANDS[command]):
-        return keys
+        return types
     kind = chosen_task(typed, config_folder)
-    of_task = [f"task.{key}" for key in _leaves(TASKS[kind]) if key != "kind"]  # `task=` sets task.kind
-    return [*keys, *of_task, *GROUPS]
+    of_task = _leaves(TASKS[kind], "task.")
+    del of_task["task.kind"]  # `task=` sets it
+    return types | of_task | dict.fromkeys(GROUPS, str | None)
 
 
 def chosen_task(typed: list[Typed], config_folder: Path) -> str:
@@ -88,9 +111,10 @@ def chosen_task(typed: list[Typed], config_folder: Path) -> str:
             _check_choice(group, values[group], config_folder)
     if "task" in values:
         return values["task"].split(",")[0]
-    if values.get("experiment") in (None, "null"):
+    experiment = values.get("experiment", "null").split(",")[0]
+    if experiment == "null":
         return "translation"
-    recipe = yaml.safe_load((config_folder / "experiment" / f"{values['experiment']}.yaml").read_text(encoding="utf-8"))
+    recipe = yaml.safe_load((config_folder / "experiment" / f"{experiment}.yaml").read_text(encoding="utf-8"))
     return next(
         (entry["override /task"] for entry in recipe.get("defaults", []) if "override /task" in entry), "translation"
     )
@@ -116,27 +140,50 @@ def _require_known(key: str, value: str, keys: list[str], typed: list[Typed]) ->
     raise UsageError(f"{key}={value}: there is no key {key}{_nearest(key, keys)}")
 
 
+def _require_value(key: str, value: str, kind: Any) -> None:
+    """Refuses what Hydra would make something of that nobody means."""
+    if not value:
+        raise UsageError(f"{key}=: there is no value behind the sign; leave the key out to have its default")
+    if key in PATH_KEYS:
+        longest = max((len(os.fsencode(name)) for name in re.split(r"[/\\,]", value)), default=0)
+        if longest > _LONGEST_NAME:
+            raise UsageError(
+                f"{key}={value}: a name in this path has {longest} bytes, a file's has at most {_LONGEST_NAME}"
+            )
+    if key in PATH_KEYS + TEXT_KEYS:
+        return
+    if value == "???":
+        raise UsageError(f"{key}={value}: this is no value; leave the key out to have its default")
+    if value == "null" and kind is not Any and NoneType not in get_args(kind):
+        raise UsageError(f"{key}={value}: this key needs a value; leave it out to have its default")
+    if bool in (kind, *get_args(kind)) and value.strip().lower() not in _BOOLEANS:
+        raise UsageError(f"{key}={value}: this must be true or false")
+
+
 def _nearest(name: str, names: list[str]) -> str:
     near = difflib.get_close_matches(name, names, n=2, cutoff=0.7)
     near += [other for other in names if other.split(".")[-1] == name.split(".")[-1] and other not in near]
     return f"; did you mean {' or '.join(near[:2])}?" if near else "; --help lists the keys"
 
 
-def _leaves(schema: type, prefix: str = "") -> list[str]:
-    """The dotted names of a dataclass's keys."""
-    names = []
+def _leaves(schema: type, prefix: str = "") -> dict[str, Any]:
+    """The dotted names of a dataclass's keys, with the types of their values."""
+    types: dict[str, Any] = {}
+    hints = get_type_hints(schema)
     for field in dataclasses.fields(schema):
         inner = field.default_factory if isinstance(field.default_factory, type) else None
         if has_task(schema) and field.name == "task":
             continue
         if inner is not None and dataclasses.is_dataclass(inner):
-            names += _leaves(inner, f"{prefix}{field.name}.")
+            types |= _leaves(inner, f"{prefix}{field.name}.")
         else:
-            names.append(f"{prefix}{field.name}")
-    return names
+            types[f"{prefix}{field.name}"] = hints[field.name]
+    return types
 
 
 def _value(key: str, value: str) -> str:
+    if key == "task.name":
+        return value if value == "null" else quoted(value)
     if key in TEXT_KEYS:
         return value if value == "null" or (value.isascii() and value.isdigit()) else quoted(value)
     if key not in PATH_KEYS or value == "null":
@@ -171,14 +218,9 @@ def _expand_config(typed: list[Typed]) -> list[Typed]:
     typed = [(key, value) for key, value in typed if key != "config"]
     if not files:
         return typed
-    path = Path(files[-1]).expanduser()
-    try:
-        saved = yaml.safe_load(path.read_text(encoding="utf-8"))
-        kind = saved["task"]["kind"]
-    except OSError as error:
-        raise UsageError(f"config: {path} cannot be read ({error.strerror}): name a run's config.yaml") from error
-    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise UsageError(f"config: {path} is not the config.yaml of a run: name one") from error
+    path = Path(os.path.expanduser(files[-1]))
+    saved = _read_config(path)
+    kind = saved["task"]["kind"]
     own = {key for key, _ in typed}
     groups = own & set(GROUPS)
     flat = _flatten({name: value for name, value in saved.items() if name not in ("run_dir", "resume")})
@@ -191,11 +233,55 @@ def _expand_config(typed: list[Typed]) -> list[Typed]:
     return [*([] if "task" in groups else [("task", kind)]), *kept, *typed]
 
 
+def _with_resumed(typed: list[Typed]) -> list[Typed]:
+    """A run that goes on has its own configuration below what is typed, so that nothing is typed twice."""
+    values = dict(typed)
+    resume = values.get("resume", "null")
+    if resume == "null":
+        return typed
+    folder = Path(os.path.expanduser(values.get("run_dir", "") if resume == "auto" else resume))
+    file = (folder.parent.parent if folder.suffix == ".ckpt" else folder) / "config.yaml"
+    return _expand_config([("config", str(file)), *typed]) if os.path.isfile(file) else typed
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads YAML, but refuses a key that stands twice, of which YAML readers keep one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        names = [name.value for name, _ in node.value]
+        for name in names:
+            if names.count(name) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"{name} stands there twice")
+        return super().construct_mapping(node, deep)
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    """What a run's config.yaml says, with a task that there is.
+
+    Raises:
+        UsageError: it cannot be read, or is something else.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            saved = yaml.load(file, _Loader)
+    except OSError as error:
+        raise UsageError(f"config: {path} cannot be read ({error.strerror}): name a run's config.yaml") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, or a date that is none
+        reason = " ".join(str(getattr(error, "problem", None) or error).split())
+        raise UsageError(f"config: {path} is not the config.yaml of a run ({reason}): name one") from error
+    task = saved.get("task") if isinstance(saved, dict) else None
+    kind = task.get("kind") if isinstance(task, dict) else None
+    if not isinstance(kind, str) or kind not in TASKS:
+        reason = f"its task.kind is {kind!r:.40}" if isinstance(saved, dict) else "it has no keys"
+        raise UsageError(f"config: {path} is not the config.yaml of a run ({reason}): name one")
+    return saved
+
+
 def _flatten(tree: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     flat: list[tuple[str, str]] = []
     for name, value in tree.items():
         key = f"{prefix}{name}"
-        if isinstance(value, dict):
+        if isinstance(value, dict) and key.count(".") < _DEEPEST:
             flat += _flatten(value, f"{key}.")
         else:
             flat.append((key, _typed(key, value)))
@@ -203,7 +289,14 @@ def _flatten(tree: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
 
 
 def _typed(key: str, value: Any) -> str:
-    """A YAML value as a person would type it."""
+    """A YAML value as a person would type it.
+
+    Raises:
+        UsageError: no key takes such a value.
+    """
+    for part in value if isinstance(value, list) else [value]:
+        if part is not None and not isinstance(part, bool | int | float | str):
+            raise UsageError(f"config: {key} has a value that no key takes ({type(part).__name__})")
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -35,8 +35,12 @@ class Prepared:
     trained: Trained
 
 
-def prepare(options: TrainOptions) -> Prepared:
+def prepare(options: TrainOptions, *, goes_on: bool = False) -> Prepared:
     """Pairs, tokenizers, ids and the model; nothing is written but to the cache.
+
+    Args:
+        options: the run's; what is None follows from the task and the data.
+        goes_on: whether a checkpoint's weights will take the place of the model's, so that `init` is not read.
 
     Raises:
         DataError: a file is wrong.
@@ -60,7 +64,7 @@ def prepare(options: TrainOptions) -> Prepared:
     model = Transformer(
         options.model, source.vocab_size, target.vocab_size, shared_vocabulary=bool(options.tokenizer.shared)
     )
-    if options.init is not None:
+    if options.init is not None and not goes_on:
         _start_from(model, options.init)
     trained = Trained(options, source, target, limit, model)
     return Prepared(options, notes, task, source, target, train, valid, valid_pairs, _budget(options, train), trained)

@@ -5,9 +5,11 @@
 
 import importlib
 import os
+import re
 import sys
 from typing import Any
 
+from seq2see.runs.failures import RunFailed
 from seq2see.runs.memory import keep_freed_memory
 from seq2see.runs.overrides import UsageError, read_overrides
 from seq2see.runs.signals import Terminated, listen
@@ -37,8 +39,11 @@ def run(command: str, arguments: list[str]) -> int:
     try:
         return _run(command, arguments)
     except ValueError as error:
-        print(f"{command}: {error}", file=sys.stderr)
+        print(_readable(f"{command}: {error}"), file=sys.stderr)
         return USER
+    except RunFailed as error:
+        print(f"{command}: {error}", file=sys.stderr)
+        return OTHER
     except Terminated:
         return TERMINATED
     except KeyboardInterrupt:
@@ -47,6 +52,15 @@ def run(command: str, arguments: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads any more: say nothing at exit
         return 0
+
+
+def _readable(message: str) -> str:
+    """The message without what would disturb a terminal, and with very long words cut: they are what was typed."""
+    escaped = (char.encode("unicode_escape").decode("ascii") for char in message)
+    shown = "".join(
+        char if char.isprintable() or char in "\n\t" else code for char, code in zip(message, escaped, strict=True)
+    )
+    return re.sub(r"\S{500,}", lambda word: f"{word[0][:100]}...{word[0][-40:]}", shown)
 
 
 def _run(command: str, arguments: list[str]) -> int:
@@ -80,23 +94,39 @@ def options_of(command: str, overrides: list[str]) -> Any:
 
 def _explained(error: BaseException, overrides: list[str]) -> str:
     """What was wrong, with the key and the value that was typed."""
+    from hydra.errors import OverrideParseException
+
     cause: BaseException | None = error
     while cause is not None:
+        if isinstance(cause, OverrideParseException):
+            key = cause.override.split("=", 1)[0]
+            hint = f"a text with such characters is quoted twice, as in \"{key}='...'\""
+            return f"{cause.override}: this cannot be read as a value; {hint}"
         key, message = getattr(cause, "full_key", None), getattr(cause, "msg", None)
         if key:
-            typed = next((text for text in overrides if text.startswith(f"{key}=")), key)
+            typed = next((text for text in reversed(overrides) if text.startswith(f"{key}=")), key)
             return f"{typed}: {str(message or cause).splitlines()[0]}"
         cause = cause.__cause__
-    return " ".join(str(error).split())
+    message = " ".join(str(error).split())
+    several = re.match(r"(?:Ambiguous value for argument|Sweep parameters) '(.*?)'", message)
+    if several:
+        return f"{several[1]}: several values: add -m for one run after the other, or write [A,B] for a list"
+    return message
 
 
 def _sweep(command: str, overrides: list[str]) -> int:
     """One job after the other for all combinations; a failed one does not stop the others."""
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
     from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
 
-    parsed = OverridesParser.create().parse_overrides(overrides)
-    jobs = BasicSweeper.split_arguments(parsed, max_batch_size=None)[0]
+    try:
+        parsed = OverridesParser.create().parse_overrides(overrides)
+        jobs = BasicSweeper.split_arguments(parsed, max_batch_size=None)[0]
+    except HydraException as error:
+        raise UsageError(_explained(error, overrides)) from error
+    if not jobs:
+        raise UsageError(f"{' '.join(overrides)}: there is no job in this")
     all_options = [options_of(command, list(job)) for job in jobs]
     worst = 0
     for number, options in enumerate(all_options):

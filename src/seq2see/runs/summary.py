@@ -13,6 +13,7 @@ from seq2see.runs.evaluate import Evaluation
 from seq2see.runs.expected import Expected
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import Prepared, train_loader
+from seq2see.runs.resume import Earlier
 from seq2see.runs.terminal import WIDTH, Terminal, about, clock, shortened
 from seq2see.text import PAD
 from seq2see.transformer import Transformer
@@ -63,6 +64,21 @@ def announce(prepared: Prepared, terminal: Terminal, folder: RunFolder) -> None:
         terminal.say(f"  {of_source:,} source and {of_target:,} target symbols to validate are not in the vocabularies")
     if budget.max_steps is None:
         terminal.say("  the learning rate follows the clock: such a run is not exactly repeatable")
+    terminal.say()
+
+
+def announce_rest(earlier: Earlier, changes: list[str], prepared: Prepared, terminal: Terminal) -> None:
+    """What a run goes on from, and what is different now."""
+    end = "" if prepared.budget.max_steps is None else f" of {prepared.budget.max_steps:,}"
+    terminal.say(f"  run         {earlier.folder.shown}")
+    terminal.say(
+        f"  goes on     from step {earlier.step:,}{end} after {clock(earlier.seconds)}: weights, optimiser, learning\n"
+        "              rate, random state, place in the data, scores and logs are as they were"
+    )
+    for change in changes:
+        terminal.say(f"  changed     {change}")
+    if earlier.finished and not changes:
+        terminal.say("  training    is over: only the test is left")
     terminal.say()
 
 

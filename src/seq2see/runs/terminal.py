@@ -37,6 +37,10 @@ class Terminal:
         sys.stdout.write(_printable(text, sys.stdout.encoding) + "\n")
         sys.stdout.flush()
 
+    def log_only(self, text: str) -> None:
+        """Writes a line that nobody wants on the screen."""
+        self._write(text)
+
     def _write(self, text: str) -> None:
         if self.log is not None:
             with self.log.open("a", encoding="utf-8", newline="\n") as file:
@@ -129,10 +133,14 @@ def about(seconds: float) -> str:
 
 
 class Stopwatch:
-    """Seconds since it was made."""
+    """Seconds since it was made, and those before.
 
-    def __init__(self) -> None:
-        self._start = time.monotonic()
+    Args:
+        before: seconds of an earlier process.
+    """
+
+    def __init__(self, before: float = 0.0) -> None:
+        self._start = time.monotonic() - before
 
     @property
     def seconds(self) -> float:

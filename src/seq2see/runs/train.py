@@ -4,7 +4,8 @@ import json
 import platform
 import random
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,15 @@ from seq2see.runs.config import to_yaml
 from seq2see.runs.data import keep_split_off
 from seq2see.runs.evaluate import Evaluation, evaluate_pairs
 from seq2see.runs.expected import expected_of
-from seq2see.runs.folder import RunFolder, write_text
+from seq2see.runs.failures import RunFailed, check_room, explained
+from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import Prepared, prepare
-from seq2see.runs.summary import announce, summarise
+from seq2see.runs.resume import Earlier, find_earlier, run_to_go_on
+from seq2see.runs.signals import stop_if_asked
+from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
 from seq2see.runs.terminal import Stopwatch, Terminal
 from seq2see.tasks import Pair
+from seq2see.tasks.whole_file import write_text
 
 
 @dataclass
@@ -82,22 +87,34 @@ def train_run(options: TrainOptions) -> Result:
     Raises:
         ValueError: the options or the data are wrong; no folder is left then, unless training had begun.
     """
-    watch = Stopwatch()
-    RunFolder.check(options.run_dir)
+    options, earlier = _goes_on(options)
+    watch = Stopwatch(0.0 if earlier is None else earlier.seconds)
+    if earlier is None:
+        RunFolder.check(options.run_dir)
     _seed_everything(options.seed)
-    prepared = prepare(options)
-    folder = RunFolder.claim(options.run_dir, kind=options.task.kind)
+    prepared = prepare(options, goes_on=earlier is not None)
+    changes = [] if earlier is None else earlier.changes(prepared.options)
+    extended = earlier is not None and bool(changes) and prepared.budget.progress(earlier.step) < 1
+    if earlier is not None and earlier.is_completed and not extended:
+        return _complete_already(earlier)
+    folder = RunFolder.claim(options.run_dir, kind=options.task.kind) if earlier is None else earlier.folder
     terminal = Terminal(folder.path / "train.log")
     result = Result(versions=_versions(), folder=folder.path)
     try:
+        check_room(prepared, folder)
         write_text(folder.config, to_yaml(prepared.options))
         keep_split_off(folder.path / "data", prepared.task, prepared.options)
-        announce(prepared, terminal, folder)
-        log = _attention_log(prepared, folder)
-        from seq2see.runs.fit import fit  # Lightning takes seconds to import: not before the data are known to be right
-
-        outcome = fit(prepared, folder, terminal, log)
-        result.steps, result.best = outcome.steps, outcome.best
+        if earlier is None:
+            announce(prepared, terminal, folder)
+        else:
+            earlier.cut_back()
+            announce_rest(earlier, changes, prepared, terminal)
+        log = _attention_log(prepared, folder) if earlier is None else earlier.attention_log()
+        if earlier is not None and earlier.finished and not extended:
+            result.steps, best = earlier.step, earlier.best
+        else:
+            result.steps, best = _train(prepared, folder, terminal, log, earlier, result)
+        result.best = _best(best, prepared.options)
         if log is not None:
             write_text(folder.page, page.render(log, title=f"{options.task.kind} ({folder.path.name})"))
         evaluations = _evaluate_best(prepared, folder)
@@ -116,10 +133,73 @@ def train_run(options: TrainOptions) -> Result:
         )
     except KeyboardInterrupt:
         result.status = "interrupted"
+        terminal.say(
+            f"\ninterrupted at step {result.steps:,}; go on with: python scripts/train.py resume={folder.typed}"
+        )
         raise
+    except OSError as error:
+        raise explained(error, folder) or error from error
     finally:
         result.seconds = round(watch.seconds, 2)
-        result.write(folder)
+        with suppress(OSError):  # a full disk has been reported already
+            result.write(folder)
+    return result
+
+
+def _goes_on(options: TrainOptions) -> tuple[TrainOptions, Earlier | None]:
+    """The options of a run in its own folder, and what an earlier process left there of it."""
+    folder = run_to_go_on(options)
+    if folder is None:
+        return options, None
+    return replace(options, run_dir=str(folder), resume=None), find_earlier(folder)
+
+
+def _train(
+    prepared: Prepared,
+    folder: RunFolder,
+    terminal: Terminal,
+    log: AttentionLog | None,
+    earlier: Earlier | None,
+    result: Result,
+) -> tuple[int, tuple[int, float] | None]:
+    """Trains; optimiser steps done, and step and score of the best validation.
+
+    Raises:
+        KeyboardInterrupt: it was asked to stop; the last checkpoint is of the step where it did.
+        RunFailed: a loss or a gradient is not finite.
+    """
+    from seq2see.runs.fit import fit  # Lightning takes seconds to import: not before the data are known to be right
+    from seq2see.training.module import NotFinite
+
+    try:
+        outcome = fit(prepared, folder, terminal, log, earlier=earlier)
+    except NotFinite as error:
+        result.steps = error.step
+        terminal.log_only(f"training pairs of the failed step: {error.ids}")
+        raise RunFailed(
+            f"{error}. Its batch has {len(error.ids)} pairs, such as number {', '.join(map(str, error.ids[:5]))} of "
+            "the training pairs (train.log names all). The weights before it are in "
+            f"{folder.relative(folder.checkpoints)}/failed.ckpt: lower optim.lr ({prepared.options.optim.lr}), or "
+            "set trainer.gradient_clip_val"
+        ) from error
+    result.steps = outcome.steps
+    if outcome.interrupted:
+        stop_if_asked()
+    return outcome.steps, outcome.best
+
+
+def _best(best: tuple[int, float] | None, options: TrainOptions) -> dict[str, Any]:
+    return {} if best is None else {"step": best[0], "metric": options.training.select, "value": best[1]}
+
+
+def _complete_already(earlier: Earlier) -> Result:
+    """What the run's own result says, on the terminal too."""
+    known = {field.name: earlier.result[field.name] for field in fields(Result) if field.name in earlier.result}
+    result = Result(**known, folder=earlier.folder.path)
+    terminal = Terminal()
+    terminal.say(f"{earlier.folder.shown} is complete ({earlier.step:,} steps): nothing is left to do.")
+    if result.test:
+        terminal.result(f"  {'test':<11} {scores_line(result.test)}")
     return result
 
 

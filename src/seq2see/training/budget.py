@@ -13,21 +13,23 @@ class Budget:
 
     Args:
         max_steps: optimiser steps; None: no such limit.
-        max_seconds: seconds since `start`; None: no such limit.
+        max_seconds: seconds of training; None: no such limit.
+        seconds_before: of an earlier process, whose run goes on here.
     """
 
     max_steps: int | None
     max_seconds: float | None = None
+    seconds_before: float = 0.0
     started: float = field(default_factory=time.monotonic)
 
     def start(self) -> None:
-        """The clock starts now."""
+        """The clock starts now, or goes on."""
         self.started = time.monotonic()
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self.started
+        """Seconds of training so far."""
+        return self.seconds_before + time.monotonic() - self.started
 
     def progress(self, step: int) -> float:
         """How far the run is after this many optimiser steps: 0 at the start, 1 at the end."""

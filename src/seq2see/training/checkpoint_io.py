@@ -1,27 +1,16 @@
-"""How Lightning writes a checkpoint: whole or not at all."""
+"""How Lightning writes a checkpoint: as `checkpoint_file` does."""
 
-import os
 from pathlib import Path
 from typing import Any
 
-import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
+
+from seq2see.training.checkpoint_file import write_checkpoint
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
-    """Writes into the same folder under another name, and replaces when all is on the disk."""
+    """Writes a checkpoint whole or not at all, with its checksum."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any | None = None) -> None:
         """The checkpoint before stays until the new one is whole."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with temporary.open("wb") as file:
-                torch.save(checkpoint, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        write_checkpoint(Path(path), checkpoint)

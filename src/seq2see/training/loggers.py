@@ -6,7 +6,9 @@ from typing import Any
 
 from lightning.pytorch.loggers.logger import Logger
 
-COLUMNS = (
+from seq2see.tasks.whole_file import whole_file
+
+COLUMNS: tuple[str, ...] = (
     "step", "epoch", "lr", "train/loss", "train/tokens_per_second",
     "val/loss", "val/token_accuracy", "val/exact_match", "val/bleu", "val/chrf",
 )  # fmt: skip
@@ -19,14 +21,19 @@ class MetricsFile(Logger):
 
     Args:
         path: the file; made with its header line.
+        kept_until: the step that a run goes on from: later rows of an earlier process are dropped, and that step's own
+            is open again, for a validation that was not finished; None: a new file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, kept_until: int | None = None) -> None:
         super().__init__()
         self.path = path
         self._row: dict[str, Any] = {}
-        with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerow(COLUMNS)
+        rows: list[dict[str, Any]] = []
+        if kept_until is not None and path.exists():
+            rows = [row for row in self._read() if int(row["step"]) <= kept_until]
+        self._open = bool(rows) and int(rows[-1]["step"]) == kept_until  # whether the last row may get more numbers
+        self._write(rows)
 
     @property
     def name(self) -> str:
@@ -45,6 +52,12 @@ class MetricsFile(Logger):
         """Adds numbers to the row of this step; a new step ends the row before."""
         if self._row and self._row["step"] != step:
             self.save()
+        if self._open:
+            self._open = False
+            rows = self._read()
+            if int(rows[-1]["step"]) == step:
+                self._row = rows.pop()
+                self._write(rows)
         self._row |= {"step": step, **{name: value for name, value in metrics.items() if name in COLUMNS}}
 
     def save(self) -> None:
@@ -52,8 +65,18 @@ class MetricsFile(Logger):
         if not self._row:
             return
         with self.path.open("a", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerow([self._row.get(column, "") for column in COLUMNS])
+            csv.writer(file, lineterminator="\n").writerow([self._row.get(column, "") for column in COLUMNS])
         self._row = {}
+
+    def _read(self) -> list[dict[str, Any]]:
+        with self.path.open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def _write(self, rows: list[dict[str, Any]]) -> None:
+        with whole_file(self.path) as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
 
     def finalize(self, status: str) -> None:
         """Ends the last row."""

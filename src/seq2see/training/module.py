@@ -19,6 +19,25 @@ from seq2see.training.objective import label_smoothed_cross_entropy
 from seq2see.transformer import Transformer
 
 
+def epoch_of(trainer: L.Trainer) -> int:
+    """The 0-based number of the epoch that the last batch is of, also where a run goes on from its end."""
+    return max(trainer.fit_loop.total_batch_idx, 0) // max(int(trainer.num_training_batches), 1)
+
+
+class NotFinite(RuntimeError):
+    """A loss or a gradient that is not a number; the weights are still those before the step.
+
+    Args:
+        step: optimiser steps done before it.
+        ids: which training pairs made it.
+    """
+
+    def __init__(self, step: int, ids: list[int]) -> None:
+        super().__init__(f"step {step + 1}: the loss or the gradient is not finite")
+        self.step = step
+        self.ids = ids
+
+
 class TrainingModule(L.LightningModule):
     """Trains a `Transformer`; every number it reports is per real token, however the pairs were batched.
 
@@ -60,6 +79,7 @@ class TrainingModule(L.LightningModule):
         self._loss_sum: Tensor | float = 0.0  # since the last logged step
         self._token_sum = 0
         self._step_tokens: list[int] = []  # of the micro-batches of this optimiser step
+        self._step_ids: list[Tensor] = []
         self._val_loss = MeanMetric()
         self._val_accuracy = MeanMetric()
 
@@ -74,6 +94,7 @@ class TrainingModule(L.LightningModule):
         self._loss_sum = self._loss_sum + result.loss
         self._token_sum += result.tokens
         self._step_tokens.append(result.tokens)
+        self._step_ids.append(batch.ids)
         # Lightning divides by accumulate_grad_batches; on_before_optimizer_step mends the rest.
         return result.objective / self._step_tokens[0] * self.options.trainer.accumulate_grad_batches
 
@@ -85,6 +106,27 @@ class TrainingModule(L.LightningModule):
             for parameter in self.parameters():
                 if parameter.grad is not None:
                     parameter.grad.mul_(first / total)
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: int | float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Clips, and lets no gradient through to the weights that is not finite.
+
+        Raises:
+            NotFinite: it is not, and no loss scaling (`trainer.precision=16-mixed`) is there to skip the step.
+        """
+        parameters = [parameter for parameter in self.parameters() if parameter.grad is not None]
+        norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
+        ids, self._step_ids = self._step_ids, []
+        if self.trainer.precision != "16-mixed" and not (norm + self._loss_sum).isfinite():
+            raise NotFinite(self.global_step, torch.cat(ids).tolist())
+        if gradient_clip_val and gradient_clip_algorithm == "value":
+            nn.utils.clip_grad_value_(parameters, gradient_clip_val)
+        elif gradient_clip_val:
+            nn.utils.clip_grads_with_norm_(parameters, gradient_clip_val, norm)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         """Sets the learning rate of the coming optimiser step."""
@@ -107,6 +149,14 @@ class TrainingModule(L.LightningModule):
         loss = float(self._loss_sum) / max(self._token_sum, 1)
         self._loss_sum, self._token_sum = 0.0, 0
         return loss
+
+    def unlogged(self) -> dict[str, float]:
+        """What `take_train_loss` has not taken yet, for a checkpoint."""
+        return {"loss_sum": float(self._loss_sum), "token_sum": self._token_sum}
+
+    def load_unlogged(self, unlogged: dict[str, float]) -> None:
+        """Goes on from what `unlogged` gave."""
+        self._loss_sum, self._token_sum = unlogged["loss_sum"], int(unlogged["token_sum"])
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Teacher-forced totals of one batch."""

@@ -11,12 +11,13 @@ from seq2see.data import Batch
 from seq2see.training.module import TrainingModule
 
 KEY = "training_weights"  # in a checkpoint: what training goes on from; its `state_dict` is the average
+NUM_AVERAGED = "num_averaged"
 
 
 class MovingAverage(Callback):
-    """Averages the weights exponentially, and puts the average in their place while a validation lasts.
+    """Averages the weights exponentially, and puts the average in their place from a validation to the next batch.
 
-    It must be the last of the callbacks: what others do at the end of a validation, they do with the average.
+    So whoever looks at the model when a validation ends, and what is saved then, has the average.
     (Lightning's own `EMAWeightAveraging` takes the weights back before the module translates its samples.)
 
     Args:
@@ -32,10 +33,16 @@ class MovingAverage(Callback):
         self._in_place = False  # whether the module holds the average now
         self._step = 0
 
-    def on_fit_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+    def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
         """Begins with the weights as they are."""
         assert isinstance(pl_module, TrainingModule)
         self._average = AveragedModel(pl_module.model, multi_avg_fn=get_ema_multi_avg_fn(self.decay))
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """The average goes where the weights are."""
+        assert self._average is not None
+        self._average.to(pl_module.device)
+        self._step = trainer.global_step
 
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: object, batch: Batch, batch_idx: int
@@ -48,11 +55,13 @@ class MovingAverage(Callback):
 
     def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """The average takes the place of the weights."""
-        self._swap(pl_module)
+        self._put(pl_module, in_place=True)
 
-    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+    def on_train_batch_start(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Batch, batch_idx: int
+    ) -> None:
         """The weights come back."""
-        self._swap(pl_module)
+        self._put(pl_module, in_place=False)
 
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         """Keeps both: the average as the model, the weights to go on from."""
@@ -62,14 +71,27 @@ class MovingAverage(Callback):
         average, weights = (own, other) if self._in_place else (other, own)
         checkpoint["state_dict"] = {**checkpoint["state_dict"], **average}
         checkpoint[KEY] = weights
+        checkpoint[NUM_AVERAGED] = self._average.n_averaged
+
+    def on_load_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Both again."""
+        assert isinstance(pl_module, TrainingModule) and self._average is not None
+        self._average.module.load_state_dict(_of_model(checkpoint["state_dict"]))
+        self._average.n_averaged.copy_(checkpoint[NUM_AVERAGED])
+        pl_module.model.load_state_dict(_of_model(checkpoint[KEY]))
 
     @torch.no_grad()
-    def _swap(self, pl_module: L.LightningModule) -> None:
-        assert isinstance(pl_module, TrainingModule)
-        if self._average is None:
+    def _put(self, pl_module: L.LightningModule, *, in_place: bool) -> None:
+        assert isinstance(pl_module, TrainingModule) and self._average is not None
+        if in_place == self._in_place:
             return
         for here, there in zip(pl_module.model.parameters(), self._average.module.parameters(), strict=True):
             kept = here.clone()
             here.copy_(there)
             there.copy_(kept)
-        self._in_place = not self._in_place
+        self._in_place = in_place
+
+
+def _of_model(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """A module's state as its model's own."""
+    return {name.removeprefix("model."): value for name, value in state.items() if name.startswith("model.")}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from seq2see.maps.cases.flags import Flags
 from seq2see.maps.page.assembly import assemble, bytes_of
 
-__all__ = ["Case", "Flags", "Side", "differences", "render"]
+__all__ = ["Case", "Flags", "Found", "Side", "differences", "render"]
 
 SHARED = "seq2see.maps.page"
 SCRIPTS = ((SHARED, "dom.js"), (SHARED, "colour.js"), (__name__, "cases.js"))
@@ -50,6 +50,25 @@ class Side:
 
 
 @dataclass(frozen=True)
+class Found:
+    """A hypothesis of the beam that an output was found with.
+
+    Args:
+        text: the whole of it.
+        score: summed log-probability, nats.
+        ranked: what hypotheses of different lengths are ranked by.
+        right: whether it is the reference.
+        ended: whether its end was reached before the length limit.
+    """
+
+    text: str
+    score: float
+    ranked: float
+    right: bool
+    ended: bool = True
+
+
+@dataclass(frozen=True)
 class Case:
     """One output beside its reference.
 
@@ -65,6 +84,7 @@ class Case:
         reference: what it should have written.
         flags: of the output's map.
         unattended: source words that are never attended to.
+        hypotheses: all of the beam that it was found with, best first, the output among them; empty without a beam.
     """
 
     line: int
@@ -78,6 +98,7 @@ class Case:
     reference: Side
     flags: Flags
     unattended: tuple[str, ...]
+    hypotheses: tuple[Found, ...] = ()
 
 
 def render(cases: Sequence[Case], *, about: Mapping[str, Any], title: str = "Outputs and their attention") -> str:
@@ -86,7 +107,8 @@ def render(cases: Sequence[Case], *, about: Mapping[str, Any], title: str = "Out
     Args:
         cases: at least one.
         about: `name` of the split, `step`, `choice` (how the cases were chosen, in words), `layer` and `head` (0-based;
-            None: the mean) of the flags' attention, and `flags`: what stands in the JSON file about them.
+            None: the mean) of the flags' attention, `flags`: what stands in the JSON file about them, `beam`
+            (hypotheses followed at a time) and `penalty` (the length penalty of their ranking).
         title: what the browser's tab shows.
 
     Raises:
@@ -144,6 +166,16 @@ def _case(case: Case, *, only_means: bool) -> dict[str, Any]:
         "reference": _side(case.reference, case.output),
         "flags": {name: round(value, 4) for name, value in case.flags._asdict().items()},
         "unattended": case.unattended,
+        "hypotheses": [
+            {
+                "parts": differences(own.text, case.output.text),
+                "score": round(own.score, 4),
+                "ranked": round(own.ranked, 4),
+                "right": own.right,
+                "ended": own.ended,
+            }
+            for own in case.hypotheses
+        ],
         "maps": base64.b64encode(zlib.compress(b"".join(map(bytes_of, maps)), 9)).decode("ascii"),
     }
 

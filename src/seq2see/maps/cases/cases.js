@@ -127,13 +127,15 @@ function sentence() {
   return `${what}, ${head}: when predicting ${quoted(side.tokens[state.row])} (${probable}), ${figure(value)} of the attention goes to ${quoted(own.sourceTokens[state.column])}.`;
 }
 
+const marked = (parts) => (parts.length
+  ? parts.map(([text, differs]) => (differs ? element('mark', {}, text) : text)) : [element('span', { class: 'nothing' }, 'nothing')]);
+
 function drawTexts() {
   const own = caseNow();
-  const marked = (parts) => parts.map(([text, differs]) => (differs ? element('mark', {}, text) : text));
   const verdict = own.right ? ' as the reference' : own.ended ? ' not as the reference' : ' not as the reference, cut at the length limit';
   const line = (name, parts, note) => element('div', { class: note && !own.right ? 'differs' : null },
     element('dt', {}, name),
-    element('dd', { dir: 'auto' }, ...(parts.length ? parts : [element('span', { class: 'nothing' }, 'nothing')]), note ? element('span', { class: 'verdict' }, note) : null));
+    element('dd', { dir: 'auto' }, ...parts, note ? element('span', { class: 'verdict' }, note) : null));
   byId('texts').replaceChildren(line('source', [own.source]), line('output', marked(own.output.parts), verdict), line('reference', marked(own.reference.parts)));
   byId('place').textContent = `line ${own.line} of the .tsv file; ${NAMES[own.group]}`;
 }
@@ -168,6 +170,24 @@ function drawTokens(side) {
   });
   const heads = ['token', '', 'probability', 'other candidates'].map((name) => element('th', { scope: 'col' }, name));
   byId(`tokens-${side}`).replaceChildren(element('thead', {}, element('tr', {}, ...heads)), element('tbody', {}, ...rows));
+}
+
+// All hypotheses of the beam that the output was found with; what differs from the output is marked.
+function drawBeam() {
+  const { hypotheses } = caseNow();
+  const many = data.beam > 1;
+  byId('beam').parentElement.hidden = !many;
+  byId('beam-note').textContent = many
+    ? `Beam of ${data.beam}, ranked by log-probability / length${data.penalty === 1 ? '' : ` to the power of ${data.penalty}`}, the end counted; `
+      + 'what differs from the output is marked.'
+    : 'Each output is the only hypothesis that was followed; evaluate.py with decode.beam_size=4 shows the others of a beam here.';
+  if (!many) return;
+  const note = ({ right, ended }) => (right ? ' the reference' : ended ? null : ' cut at the length limit');
+  const rows = hypotheses.map(({ parts, score, ranked, ...own }, i) => element('tr', { class: i ? null : 'chosen-row' },
+    element('th', { scope: 'row' }, String(i + 1)), element('td', {}, nats(ranked)), element('td', {}, nats(score)),
+    element('td', { class: 'text', dir: 'auto' }, ...marked(parts), note(own) ? element('span', { class: 'verdict' }, note(own)) : null)));
+  const heads = ['rank', 'ranked by', 'log-probability, nats', 'hypothesis'].map((name) => element('th', { scope: 'col' }, name));
+  byId('beam').replaceChildren(element('thead', {}, element('tr', {}, ...heads)), element('tbody', {}, ...rows));
 }
 
 function drawLedger() {
@@ -227,6 +247,7 @@ async function draw() {
   drawFrame();
   drawTexts();
   drawSigns();
+  drawBeam();
   for (const side of SIDES) {
     drawTokens(side);
     drawMap(side, matrixOf(bytes, side));

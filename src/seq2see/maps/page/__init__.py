@@ -11,7 +11,9 @@ from __future__ import annotations
 import base64
 import math
 import zlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from seq2see.maps.arrays import KINDS
 from seq2see.maps.page.assembly import assemble, bytes_of
@@ -40,7 +42,13 @@ SCRIPTS = (
 )
 
 
-def render(log: AttentionLog, *, title: str = "Attention maps", max_megabytes: float = 8.0) -> str:
+def render(
+    log: AttentionLog,
+    *,
+    title: str = "Attention maps",
+    max_megabytes: float = 8.0,
+    view: Mapping[str, str | int] | None = None,
+) -> str:
     """The page as HTML text, to be written as UTF-8.
 
     Args:
@@ -49,6 +57,9 @@ def render(log: AttentionLog, *, title: str = "Attention maps", max_megabytes: f
         max_megabytes: limit for the maps in the page, in millions of bytes. To keep it, inner steps go without their
             norms and their own outputs, then inner steps are left out, the densest first as in the log; never the
             first and the last.
+        view: what the page shows when it is opened, named as in its address: `kind`, and any of `layer`, `head`,
+            `pair` (from 1), `step` (which is kept whole, too), `cells` and so on. None: cross attention at the last
+            step, of the head that aligns best if the true alignment is known. A view in the address goes before it.
 
     Raises:
         ValueError: the log holds no step, or a step's file cannot be read.
@@ -60,22 +71,24 @@ def render(log: AttentionLog, *, title: str = "Attention maps", max_megabytes: f
         scripts=[(__name__, name) for name in SCRIPTS],
         styles=[(__name__, "viewer.css")],
         title=title,
-        data=contents(log, max_megabytes=max_megabytes),
+        data=contents(log, max_megabytes=max_megabytes, view=view or {}),
     )
 
 
-def contents(log: AttentionLog, *, max_megabytes: float) -> dict[str, object]:
+def contents(log: AttentionLog, *, max_megabytes: float, view: Mapping[str, str | int]) -> dict[str, object]:
     """The log as plain values for the script."""
+    kept = {log.steps[0], log.steps[-1], view.get("step", log.steps[-1])}
     packed = {step: pack(log, step) for step in log.steps}
     whole = list(packed)  # steps with all their variants
-    while len(packed) > 2 and sum(map(_size, packed.values())) > max_megabytes * 1e6:
-        if len(whole) > 2:
-            step = densest_step(whole)
+    while len(packed) > len(kept) and sum(map(_size, packed.values())) > max_megabytes * 1e6:
+        if len(whole) > len(kept):
+            step = densest_step(whole, kept)
             whole.remove(step)
             packed[step] = {"weights": packed[step]["weights"]}
         else:
-            del packed[densest_step(list(packed))]
+            del packed[densest_step(list(packed), kept)]
     return {
+        "view": urlencode(view),
         "model": log.model,
         "examples": [_example(example) for example in log.examples],
         "steps": [_step(log, step) for step in packed],

@@ -2,7 +2,7 @@
 
 function start() {
   const log = readLog();
-  let state = normalise(log, readAddress(log, location.hash, firstState(log)));
+  let state = normalise(log, readAddress(log, location.hash, readAddress(log, log.view, firstState(log))));
   let view = null;
   let turn = 0;
 

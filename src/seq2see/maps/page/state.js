@@ -4,6 +4,9 @@
 //  otherIndex, otherLayer, otherHead, shows}
 // `query` is null when no cell is chosen, and 'any' until the first drawing has picked one.
 
+// What the address leaves out is as usual.
+const USUAL = { cells: 'weights', fed: 'reference', rows: 'predicts', scale: 'linear', drawing: 'map', shows: 'difference' };
+
 const CHOICES = {
   kind: KINDS,
   cells: ['weights', 'norms'],
@@ -18,8 +21,7 @@ const CHOICES = {
 function firstState(log) {
   const state = {
     kind: 'cross', example: 0, layer: log.layers.cross - 1, head: 0, stepIndex: log.steps.length - 1, query: 'any', key: 0, keyEnd: 0,
-    cells: 'weights', fed: 'reference', rows: 'predicts', scale: 'linear', drawing: 'map', truth: true, measure: null, sorted: false,
-    otherIndex: null, otherLayer: null, otherHead: null, shows: 'difference',
+    ...USUAL, truth: true, measure: null, sorted: false, otherIndex: null, otherLayer: null, otherHead: null,
   };
   const rates = log.measures.cross.alignment_error_rate;
   if (!rates) return state;
@@ -64,12 +66,12 @@ function writeAddress(log, state) {
     parts.set('row', state.query + 1);
     parts.set('column', state.key === state.keyEnd ? state.key + 1 : `${state.key + 1}-${state.keyEnd + 1}`);
   } else if (state.query === null) parts.set('cell', 'none');
-  const usual = { cells: 'weights', fed: 'reference', rows: 'predicts', scale: 'linear', drawing: 'map' };
+  const { shows, ...usual } = USUAL;
   for (const [name, value] of Object.entries(usual)) if (state[name] !== value) parts.set(name, state[name]);
   if (!state.truth) parts.set('truth', 'off');
   if (state.otherIndex !== null) {
     parts.set('with', `${log.steps[state.otherIndex].step}.${state.otherLayer + 1}.${state.otherHead + 1}`);
-    if (state.shows !== 'difference') parts.set('shows', state.shows);
+    if (state.shows !== shows) parts.set('shows', state.shows);
   }
   return `#${parts}`;
 }
@@ -77,7 +79,7 @@ function writeAddress(log, state) {
 function readAddress(log, address, state) {
   const parts = new URLSearchParams(address.replace(/^#/, ''));
   if (!parts.has('kind')) return state;
-  const next = { ...state, query: parts.get('cell') === 'none' ? null : 'any', keyEnd: 0, key: 0 };
+  const next = { ...state, ...USUAL, query: parts.get('cell') === 'none' ? null : 'any', keyEnd: 0, key: 0, otherIndex: null };
   for (const name of Object.keys(CHOICES)) if (parts.has(name)) next[name] = parts.get(name);
   if (parts.has('pair')) next.example = Number(parts.get('pair')) - 1;
   if (parts.has('layer')) next.layer = Number(parts.get('layer')) - 1;

@@ -11,14 +11,14 @@ from seq2see.runs.attention.figures import csv_table, figures_of, in_terminal
 from seq2see.runs.attention.links import score_files
 from seq2see.runs.attention.texts import log_of, read_texts
 from seq2see.runs.checkpoint import device_of, load
-from seq2see.runs.folder import write_text
 from seq2see.runs.translate import speak_utf8
 from seq2see.runs.translate.links import aligning_head
+from seq2see.tasks.whole_file import write_text
 
 __all__ = ["attention", "command", "log_of"]
 
 LINK_KEYS = ("hypothesis", "reverse")
-TEXT_KEYS = ("ckpt", "run", "input", "target", "output", "layer", "head")
+TEXT_KEYS = ("ckpt", "run", "input", "target", "output", "layer", "head", "step", "norms")
 
 
 def command(options: AttentionOptions) -> None:
@@ -33,7 +33,7 @@ def attention(options: AttentionOptions) -> Path | None:
         the file that was written; None: everything went to standard output.
 
     Raises:
-        ValueError: keys contradict each other, a file is not to be had, or there is no such layer or head.
+        ValueError: keys contradict each other, a file is not to be had, or there is no such layer, head or step.
     """
     _check(options)
     speak_utf8()
@@ -43,7 +43,7 @@ def attention(options: AttentionOptions) -> Path | None:
     log, choice, title = _log(options)
     output = _output(options)
     if options.format is AttentionFormat.html:
-        content = page.render(log, title=title)
+        content = page.render(log, title=title, view=choice.view)
     else:
         figures = figures_of(log, choice)
         write = {
@@ -68,7 +68,7 @@ def attention(options: AttentionOptions) -> Path | None:
 
 def _check(options: AttentionOptions) -> None:
     if options.gold is not None:
-        given = [name for name in TEXT_KEYS if getattr(options, name) is not None]
+        given = [name for name in TEXT_KEYS if getattr(options, name) not in (None, False)]
         if given:
             raise ValueError(f"gold= scores links, {given[0]}= shows maps: set one of them")
         if options.hypothesis is None:
@@ -85,6 +85,8 @@ def _check(options: AttentionOptions) -> None:
     for name in ("input", "target", "average"):
         if options.run is not None and getattr(options, name) is not None:
             raise ValueError(f"{name}= is for ckpt=: the log of a run has texts of its own")
+    if options.ckpt is not None and options.step is not None:
+        raise ValueError("step= is for run=, whose log has many steps: a checkpoint is of one")
 
 
 def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
@@ -114,5 +116,3 @@ def _say(output: Path, options: AttentionOptions, choice: Choice) -> None:
     print(f"open {output}" if options.format in (AttentionFormat.html, AttentionFormat.svg) else output)
     if options.format is not AttentionFormat.html:
         print(choice)
-    elif options.layer is not None or options.kind.value != "cross":
-        print(f"for {choice.name}, add {choice.address} to its address in the browser")

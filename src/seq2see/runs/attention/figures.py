@@ -16,7 +16,7 @@ from seq2see.options import AttentionKind
 from seq2see.runs.attention.choice import Choice
 
 WIDTH = 80  # columns at most
-COLUMNS = ("line", "text", "kind", "layer", "head", "query", "query_token", "key", "key_token", "weight")
+COLUMNS = ("line", "text", "kind", "layer", "head", "query", "query_token", "key", "key_token")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Figure:
         text: `given` or `output`: what the decoder was fed; `source` where it is not asked.
         source: the text.
         target: what was fed or said, as text; None where it has no part in the map.
-        weights: (query, key), without padding.
+        weights: or norms, (query, key), without padding.
         queries: a label for each row; a row of the decoder is named for the token that it predicts.
         keys: a label for each column.
         causal: whether later keys are hidden.
@@ -49,13 +49,14 @@ class Figure:
 
 
 def figures_of(log: AttentionLog, choice: Choice) -> list[Figure]:
-    """The chosen map of each text at the log's last step; where there are both, of what was given and of the output."""
-    step, kind = log.steps[-1], choice.kind
+    """The chosen map of each text; where there are both, of what was given and of the output."""
+    step, kind = log.steps[-1] if choice.step is None else choice.step, choice.kind
     maps, stored = log.maps(step).named(), log.at(step)
     figures = []
     for number, example in enumerate(log.examples):
         said = None if stored.hypotheses is None else stored.hypotheses[number]
         for name, free in ((kind.value, False), (f"{kind.value}_free", True)):
+            name += "_norm" if choice.norms else ""
             if name not in maps:
                 continue
             queries, keys = (sizes[number] for sizes in log.lengths(name, step))
@@ -87,7 +88,7 @@ def csv_table(figures: Sequence[Figure], choice: Choice) -> str:
     """A row for each cell that can be seen; lines, layers, heads, queries and keys count from 1."""
     file = io.StringIO(newline="")
     table = csv.writer(file, lineterminator="\n")
-    table.writerow(COLUMNS)
+    table.writerow((*COLUMNS, "norm" if choice.norms else "weight"))
     head = "mean" if choice.place.head is None else choice.place.head + 1
     for figure in figures:
         for query, query_token in enumerate(figure.queries):

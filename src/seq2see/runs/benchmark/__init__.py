@@ -10,7 +10,7 @@ from pathlib import Path
 from seq2see.options import BenchmarkOptions
 from seq2see.runs.benchmark.figure import Figure
 from seq2see.runs.benchmark.machine import Machine
-from seq2see.runs.folder import write_text
+from seq2see.tasks.whole_file import write_text
 
 __all__ = ["Figure", "benchmark"]
 

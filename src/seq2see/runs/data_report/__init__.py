@@ -15,9 +15,9 @@ from seq2see.runs.config import to_plain
 from seq2see.runs.data import task_of
 from seq2see.runs.data_report.counts import Counted, SplitCounts, Symbol, Vocabulary, count_split, vocabulary_of
 from seq2see.runs.data_report.overlap import Keys, Leak, Repeats, leak, repeats_in
-from seq2see.runs.folder import write_text
 from seq2see.runs.tokenizers import fit_tokenizers
 from seq2see.tasks import Pair, Task
+from seq2see.tasks.whole_file import write_text
 
 __all__ = ["DataReport", "Sample", "command", "data_report"]
 

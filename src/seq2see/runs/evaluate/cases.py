@@ -1,6 +1,7 @@
 """From wrong outputs to their attention: which are shown, what flags their maps raise, and what those are worth."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -8,14 +9,16 @@ from numpy.typing import NDArray
 
 from seq2see.data import Batch, EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import evaluation_mode
+from seq2see.decoding import decode_sentences, evaluation_mode
 from seq2see.decoding.hypothesis import next_log_probs
+from seq2see.evaluation import one_line
 from seq2see.maps.capture import capture
-from seq2see.maps.cases import Case, Side, render
+from seq2see.maps.cases import Case, Found, Side, render
 from seq2see.maps.cases.flags import flags_of, report, spread, unattended_words
 from seq2see.runs.checkpoint import Trained
 from seq2see.runs.evaluate.evaluation import Evaluation
 from seq2see.runs.translate.links import Asked, CrossHead, aligning_head
+from seq2see.text import UNK
 
 NUM_SHOWN = 20  # outputs of each group
 MOST_SCORED = 500  # outputs whose flags are looked at
@@ -61,6 +64,7 @@ def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
     asked = [(sources[number], outputs[number]) for number in shown]
     asked += [(sources[number], reference) for number, reference in zip(shown, references, strict=True)]
     sides = _sides(trained, asked)
+    beams = _beams(trained, evaluation, shown, [sources[number] for number in shown])
     cases = []
     for place, number in enumerate(shown):
         first, closest = evaluation.firsts[number], evaluation.closest[number]
@@ -80,14 +84,18 @@ def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
                 reference=_named(reference, evaluation.references[closest]),
                 flags=flags_of(weights, words[number], usual),
                 unattended=_word_labels(unattended_words(weights, words[number]), words[number], source_tokens),
+                hypotheses=beams[place],
             )
         )
+    decode = trained.options.decode.filled()
     about = {
         "name": name,
         "step": trained.step,
         "layer": head.layer,
         "head": head.head,
         "flags": evaluation.details["attention_flags"],
+        "beam": decode.beam_size,
+        "penalty": decode.length_penalty,
         "choice": (
             f"worst: the {len(worst)} whose reference the model finds least probable, token for token; "
             f"random: {len(others)} of the other outputs, drawn with a fixed seed."
@@ -100,6 +108,39 @@ def _head(trained: Trained, evaluation: Evaluation) -> CrossHead:
     """The head that aligns best, as this evaluation or an earlier one has found; if nobody knows, a mean."""
     chosen = evaluation.details.get("alignment", {}).get("predicts")
     return aligning_head(trained) if chosen is None else CrossHead(chosen["layer"] - 1, chosen["head"] - 1)
+
+
+def _beams(
+    trained: Trained, evaluation: Evaluation, shown: Sequence[int], sources: Sequence[Sequence[int]]
+) -> list[tuple[Found, ...]]:
+    """For each shown output all hypotheses of its beam, the output first; nothing without a beam.
+
+    The evaluation keeps what it was asked to write, usually the best alone; so the few that are shown are searched once
+    more.
+    """
+    decode, target = trained.options.decode.filled(), trained.target_tokenizer
+    if decode.beam_size is None or decode.beam_size < 2:
+        return [()] * len(shown)
+    firsts = [evaluation.firsts[number] for number in shown]
+    lengths = [len(target.encode(evaluation.pairs[first].target)) + 1 for first in firsts]
+    found = decode_sentences(
+        trained.model,
+        sources,
+        limit=trained.length_limit,
+        options=replace(decode, num_best=decode.beam_size),
+        exact_lengths=lengths if decode.oracle_length else None,
+    )
+    beams = []
+    for number, first, hypotheses in zip(shown, firsts, found, strict=True):
+        best = evaluation.hypotheses[first]
+        reference = evaluation.references[evaluation.closest[number]]
+        beam = []
+        for own in [best, *(other for other in hypotheses if other.ids != best.ids)]:
+            text = one_line(target.decode(own.ids))
+            right = text == reference and UNK not in own.ids
+            beam.append(Found(text, own.score, own.ranked_by(decode.length_penalty or 0.0), right, own.ended))
+        beams.append(tuple(beam))
+    return beams
 
 
 def _some(numbers: NDArray, most: int) -> list[int]:

@@ -12,9 +12,9 @@ from seq2see.runs.checkpoint import Trained, device_of, load
 from seq2see.runs.data import pairs_of, read_pairs, task_of
 from seq2see.runs.evaluate.cases import add_cases
 from seq2see.runs.evaluate.evaluation import Evaluation, evaluate_pairs
-from seq2see.runs.folder import write_text
 from seq2see.runs.terminal import Terminal
 from seq2see.tasks import Pair
+from seq2see.tasks.whole_file import write_text
 
 
 def command(options: EvaluateOptions) -> None:

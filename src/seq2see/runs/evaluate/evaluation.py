@@ -29,8 +29,8 @@ from seq2see.runs.alignment import alignment_scores
 from seq2see.runs.checkpoint import Trained
 from seq2see.runs.config import to_plain
 from seq2see.runs.data import normalized_targets
-from seq2see.runs.folder import write_text
 from seq2see.tasks import Pair
+from seq2see.tasks.whole_file import write_text
 from seq2see.text import UNK, normalize, parted
 
 _NUM_LINES = 5  # of the .tsv file that are named for each kind of error

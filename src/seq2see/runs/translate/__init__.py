@@ -8,7 +8,6 @@ from typing import TextIO
 
 from seq2see.options import TranslateOptions, TranslationFormat
 from seq2see.runs.checkpoint import Trained, device_of, load
-from seq2see.runs.folder import whole_file
 from seq2see.runs.translate.formats import header, written
 from seq2see.runs.translate.lines import count_lines, read_chunks, read_lines
 from seq2see.runs.translate.links import aligning_head
@@ -22,6 +21,7 @@ from seq2see.runs.translate.results import (
     translated,
     translations,
 )
+from seq2see.tasks.whole_file import whole_file
 
 __all__ = ["TranslatedLine", "Translation", "read_lines", "translate", "translated", "translations"]
 
@@ -85,12 +85,8 @@ def _output(path: str | None) -> Iterator[TextIO]:
         return
     file = Path(path).expanduser()
     try:
-        if file.exists() and not file.is_file():  # a pipe or a device: nothing may take its place
-            with file.open("w", encoding="utf-8", newline="\n") as stream:
-                yield stream
-        else:
-            with whole_file(file) as stream:  # the input may be the same file
-                yield stream
+        with whole_file(file) as stream:  # the input may be the same file
+            yield stream
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -1,25 +1,20 @@
-"""One training step beside torch's own Transformer and Hugging Face's: forward, loss, backward, clip, optimiser.
+"""Ours and its peers as modules that turn a padded batch into a loss, and the step around them."""
 
-All get the very same padded batches, dropout 0.1, label smoothing 0.1, clipping at 1 and AdamW, in float32. What
-differs is said in the notes. Ours runs as `scripts/train.py` runs it, but for Lightning around it.
-"""
-
-from collections.abc import Callable, Iterator
-from importlib import import_module
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from seq2see.options import BenchmarkOptions, ModelOptions
-from seq2see.runs.benchmark.figure import Figure, Rounds
+from seq2see.options import ModelOptions
 from seq2see.text import PAD
 from seq2see.training.objective import label_smoothed_cross_entropy
 from seq2see.transformer import Transformer
 
-OURS = "seq2see"
-STEPS = 4  # a round
+OURS, TORCH, MARIAN = "seq2see", "torch.nn.Transformer", "Hugging Face MarianMTModel"
+X_TRANSFORMERS = "x-transformers"
 DROPOUT, SMOOTHING, CLIP, LEARNING_RATE = 0.1, 0.1, 1.0, 1e-3
 
 
@@ -45,37 +40,25 @@ class Pairs(NamedTuple):
     tgt: Tensor
 
 
-def figures(options: BenchmarkOptions) -> Iterator[Figure]:
-    """Real target tokens a second.
-
-    Raises:
-        ValueError: a peer is not installed.
-    """
-    try:
-        transformers = import_module("transformers")
-    except ImportError as error:
-        raise ValueError(f"suite=train needs its peer ({error.name}): pip install -e '.[bench]'") from error
-    for name, size in SIZES.items():
-        torch.manual_seed(0)
-        batches = [_batch(size) for _ in range(STEPS)]
-        contenders = {
-            OURS: _Ours(size),
-            "torch.nn.Transformer": _Torch(size),
-            "Hugging Face MarianMTModel": _HuggingFace(size, transformers),
-        }
-        work = {peer: _work(module, batches, fused=peer == OURS) for peer, module in contenders.items()}
-        rounds = Rounds.run(f"train, {name}", "tokens/s", work, rounds=options.rounds)
-        yield from rounds.figures(
-            OURS,
-            {
-                OURS: "fused AdamW; padded targets leave before the projection to the vocabulary",
-                "torch.nn.Transformer": "dropout on attention weights too; AdamW as torch chooses it",
-                "Hugging Face MarianMTModel": "dropout in the same places as ours; sdpa attention; AdamW as above",
-            },
-        )
+def contenders(size: Size, transformers: ModuleType, x_transformers: ModuleType) -> dict[str, nn.Module]:
+    """All of one size, ours first."""
+    return {
+        OURS: Ours(size),
+        TORCH: _Torch(size),
+        MARIAN: HuggingFace(size, transformers),
+        X_TRANSFORMERS: _XTransformers(size, x_transformers),
+    }
 
 
-def _batch(size: Size) -> Pairs:
+NOTES = {
+    OURS: "fused AdamW; padded targets leave before the projection to the vocabulary",
+    TORCH: "dropout on attention weights too; AdamW as torch chooses it",
+    MARIAN: "its dropout, activation and attention dropout set to act where ours do; sdpa attention; AdamW as above",
+    X_TRANSFORMERS: "no label smoothing, gelu; its dropouts, off by default, set to 0.1; AdamW as above",
+}
+
+
+def random_batch(size: Size) -> Pairs:
     """Lengths from two thirds of the longest on: as batches of similar lengths have them."""
     shortest = size.length * 2 // 3
     src = torch.randint(4, size.vocab_size, (size.batch_size, size.length))
@@ -88,7 +71,8 @@ def _batch(size: Size) -> Pairs:
     )
 
 
-def _work(module: nn.Module, batches: list[Pairs], *, fused: bool) -> Callable[[], float]:
+def work_of(module: nn.Module, batches: Sequence[Pairs], *, fused: bool) -> Callable[[], float]:
+    """Training steps on all batches; returns the real target tokens."""
     optimizer = torch.optim.AdamW(module.parameters(), lr=LEARNING_RATE, fused=fused or None)
     module.train()
 
@@ -106,7 +90,7 @@ def _work(module: nn.Module, batches: list[Pairs], *, fused: bool) -> Callable[[
     return work
 
 
-class _Ours(nn.Module):
+class Ours(nn.Module):
     """The loss of a batch, as `TrainingModule` computes it."""
 
     def __init__(self, size: Size) -> None:
@@ -122,6 +106,7 @@ class _Ours(nn.Module):
         self.model = Transformer(options, size.vocab_size, size.vocab_size)
 
     def forward(self, batch: Pairs) -> Tensor:
+        """Mean objective, nats a token."""
         src_mask = batch.src != PAD
         states = self.model.decode_states(batch.tgt[:, :-1], self.model.encode(batch.src, src_mask), src_mask)
         targets = batch.tgt[:, 1:]
@@ -162,7 +147,7 @@ class _Torch(nn.Module):
         return _loss(states @ self.target.weight.t(), batch.tgt[:, 1:])
 
 
-class _HuggingFace(nn.Module):
+class HuggingFace(nn.Module):
     """`MarianMTModel`; its three dropouts set to act where ours do."""
 
     def __init__(self, size: Size, transformers: Any) -> None:
@@ -189,6 +174,36 @@ class _HuggingFace(nn.Module):
         self.model = transformers.MarianMTModel(config)
 
     def forward(self, batch: Pairs) -> Tensor:
+        """Mean objective, nats a token."""
         tgt_in = batch.tgt[:, :-1]
         logits = self.model(batch.src, attention_mask=batch.src != PAD, decoder_input_ids=tgt_in).logits
         return _loss(logits, batch.tgt[:, 1:])
+
+
+class _XTransformers(nn.Module):
+    """`XTransformer`, which computes its own loss."""
+
+    def __init__(self, size: Size, x_transformers: ModuleType) -> None:
+        super().__init__()
+        side = {
+            "depth": size.num_layers,
+            "heads": size.num_heads,
+            "attn_dim_head": size.d_model // size.num_heads,
+            "attn_flash": True,
+            "ff_mult": size.d_ff // size.d_model,
+            "ff_dropout": DROPOUT,
+            "emb_dropout": DROPOUT,
+        }
+        self.model = x_transformers.XTransformer(
+            dim=size.d_model,
+            enc_num_tokens=size.vocab_size,
+            enc_max_seq_len=size.length,
+            dec_num_tokens=size.vocab_size,
+            dec_max_seq_len=size.length + 1,
+            ignore_index=PAD,
+            pad_value=PAD,
+            **{f"{name}_{key}": value for name in ("enc", "dec") for key, value in side.items()},
+        )
+
+    def forward(self, batch: Pairs) -> Tensor:
+        return self.model(batch.src, batch.tgt, mask=batch.src != PAD)

@@ -1,0 +1,129 @@
+"""What attention maps cost: a snapshot, logging beside training, and the page in a browser."""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from seq2see.maps import AttentionLog
+from seq2see.options import BenchmarkOptions
+from seq2see.runs.benchmark.figure import Figure
+
+STEPS_SHOWN = 8  # moves of the slider that are timed
+
+
+def figures(options: BenchmarkOptions) -> Iterator[Figure]:
+    """A whole default run with its log watched, then its page.
+
+    Raises:
+        ValueError: there is no Chromium, or nothing to drive it with.
+    """
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        raise ValueError("suite=maps needs Chromium: install it, or measure another suite")
+    try:
+        playwright = import_module("playwright.sync_api")
+    except ImportError as error:
+        raise ValueError("suite=maps needs playwright: pip install -e '.[test]'") from error
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "run"
+        yield from _logging(folder)
+        page = folder / "attention.html"
+        yield Figure("maps", "page of the default run", page.stat().st_size / 1e6, "MB")
+        with playwright.sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+            paints, steps = zip(*(_opened(browser, page) for _ in range(options.rounds)), strict=True)
+            browser.close()
+    yield Figure("maps", "first paint", median(paints) * 1e3, "ms", note="from the address to the drawn map")
+    yield Figure("maps", "step of the slider", median(steps) * 1e3, "ms", note="from the key to the drawn map")
+
+
+def _logging(folder: Path) -> Iterator[Figure]:
+    """What the log takes of a default run: of the training itself, and of the processor beside it."""
+    import torch
+
+    from seq2see.runs.config import compose_options
+    from seq2see.runs.train import train_run
+    from seq2see.training.callbacks import LogAttention
+
+    waits, snapshots, beside = _Watch(time.perf_counter), _Watch(time.perf_counter), _Watch(time.thread_time)
+    attention = import_module("seq2see.training.callbacks.attention")
+    with (
+        waits.on(LogAttention, "_store"),
+        waits.on(LogAttention, "await_writer"),
+        snapshots.on(attention, "snapshot"),
+        beside.on(AttentionLog, "append"),
+    ):
+        begin = time.perf_counter()
+        train_run(compose_options("train", [f"run_dir={folder}"]))
+        seconds = time.perf_counter() - begin
+    shared = sum(beside.seconds) / torch.get_num_threads()
+    note = (
+        f"of {seconds:.0f} s: {sum(waits.seconds):.2f} s in the training's way, {shared:.2f} s of all cores beside it"
+    )
+    yield Figure(
+        "maps", "logging, share of a default run", 100 * (sum(waits.seconds) + shared) / seconds, "%", note=note
+    )
+    yield Figure(
+        "maps", "snapshot of the untrained model", snapshots.seconds[0] * 1e3, "ms", note="decoding to its end"
+    )
+    yield Figure(
+        "maps", "snapshot of the trained model", snapshots.seconds[-1] * 1e3, "ms", note="12 pairs, two passes"
+    )
+
+
+class _Watch:
+    """Seconds of each call of a function; of a call inside another one, those of the outer one alone."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self.seconds: list[float] = []
+        self._depth = 0
+
+    def on(self, owner: Any, name: str) -> Any:
+        """Watches a function of a class or module while the context lasts."""
+        from unittest.mock import patch
+
+        original = getattr(owner, name)
+
+        def watched(*arguments: Any, **more: Any) -> Any:
+            self._depth += 1
+            begin = self.clock()
+            try:
+                return original(*arguments, **more)
+            finally:
+                self._depth -= 1
+                if not self._depth:
+                    self.seconds.append(self.clock() - begin)
+
+        return patch.object(owner, name, watched)
+
+
+def _opened(browser: Any, page: Path) -> tuple[float, float]:
+    """Seconds to the first drawn map, and of a step of the slider."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    begin = time.perf_counter()
+    tab.goto(page.as_uri())
+    _until_drawn(tab)
+    first = time.perf_counter() - begin
+    tab.focus("#step")
+    steps = []
+    for _ in range(STEPS_SHOWN):
+        begin = time.perf_counter()
+        tab.keyboard.press("ArrowLeft")
+        _until_drawn(tab)
+        steps.append(time.perf_counter() - begin)
+    tab.close()
+    return first, median(steps)
+
+
+def _until_drawn(tab: Any) -> None:
+    """The page says which of its turns has been drawn."""
+    deadline = time.perf_counter() + 20
+    while not tab.evaluate("(({ turn, settled }) => turn && turn === settled)(document.documentElement.dataset)"):
+        if time.perf_counter() > deadline:
+            raise ValueError("suite=maps: the page draws nothing")

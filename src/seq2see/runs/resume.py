@@ -1,0 +1,196 @@
+"""A run that goes on: where it stopped, what may change, and what is cut back to that step."""
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from seq2see.maps import AttentionLog
+from seq2see.options import TrainOptions
+from seq2see.runs.checkpoint_content import read_content
+from seq2see.runs.config import to_plain
+from seq2see.runs.folder import RunFolder
+from seq2see.tasks.whole_file import write_text
+
+# Keys that take effect from the step on at which a run goes on; all others would make it another run.
+CHANGEABLE = (
+    "trainer.max_steps", "trainer.max_epochs", "trainer.max_time", "trainer.val_check_interval",
+    "trainer.log_every_n_steps", "trainer.limit_val_batches", "trainer.accelerator", "trainer.detect_anomaly",
+    "trainer.deterministic", "trainer.gradient_clip_val", "trainer.gradient_clip_algorithm",
+    "training.patience", "training.keep", "optim.lr", "optim.schedule", "optim.warmup_steps", "optim.label_smoothing",
+    "data.num_workers", "attention_log.max_megabytes", "attention_log.every_n_steps", "logger",
+)  # fmt: skip
+CHANGEABLE_GROUPS = ("decode.",)
+NOT_COMPARED = ("run_dir", "resume", "init")
+MADE_BY_RUNS = (
+    "config.yaml", "train.log", "metrics.csv", "result.json", "checkpoints", "samples.jsonl", "attention",
+    "attention.html", "tensorboard", "data", "evaluation",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What an earlier process left of a run.
+
+    Args:
+        folder: the run's.
+        checkpoint: `last.ckpt`, whole.
+        step: optimiser steps that it has done.
+        seconds: that it took so far.
+        best: step and score of the best checkpoint; None before the first validation.
+        finished: whether nothing was left to train.
+        result: what `result.json` says; empty if there is none.
+    """
+
+    folder: RunFolder
+    checkpoint: Path
+    step: int
+    seconds: float
+    best: tuple[int, float] | None
+    finished: bool
+    result: dict[str, Any]
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether it has been tested too."""
+        return self.finished and self.result.get("status") == "completed"
+
+    def changes(self, options: TrainOptions) -> list[str]:
+        """What these options change in the run, each as `key old -> new`.
+
+        Raises:
+            ValueError: they change what a run that goes on cannot change.
+        """
+        saved = _flat(yaml.safe_load(self.folder.config.read_text(encoding="utf-8")))
+        new = _flat(to_plain(options))
+        changed = [key for key in new if key not in NOT_COMPARED and saved.get(key) != new[key]]
+        for key in changed:
+            if key not in CHANGEABLE and not key.startswith(CHANGEABLE_GROUPS):
+                raise ValueError(
+                    f"{key}={_shown(new[key])}: the run in {self.folder.shown} has {_shown(saved.get(key))} and goes "
+                    f"on with it: leave the key out, or start another run (init={self.folder.shown} takes over its "
+                    "weights)"
+                )
+        return [f"{key} {_shown(saved.get(key))} -> {_shown(new[key])}" for key in changed]
+
+    def cut_back(self) -> None:
+        """Takes away what was written after the checkpoint's step, and what a write left unfinished."""
+        for place in (self.folder.path, self.checkpoint.parent, self.folder.path / "attention"):
+            for unfinished in place.glob(".*.part"):
+                unfinished.unlink(missing_ok=True)
+        for kept in self.checkpoint.parent.glob("step-*.ckpt"):
+            if int(kept.stem.removeprefix("step-")) > self.step:
+                kept.unlink()
+        samples = self.folder.samples
+        if samples.is_file():
+            lines = samples.read_text(encoding="utf-8").splitlines(keepends=True)
+            write_text(samples, "".join(line for line in lines if _step_of(line) <= self.step))
+
+    def attention_log(self) -> AttentionLog | None:
+        """The maps up to the checkpoint's step; None if none were logged.
+
+        Raises:
+            ValueError: they are damaged.
+        """
+        if not (self.folder.path / "attention" / "index.json").is_file():
+            return None
+        log = AttentionLog.open(self.folder.path)
+        log.forget_after(self.step)
+        return log
+
+
+def run_to_go_on(options: TrainOptions) -> Path | None:
+    """The folder of the run that `resume` means; None if nothing is to go on.
+
+    Raises:
+        ValueError: there is no such run, or `run_dir` names another folder.
+    """
+    if options.resume is None:
+        return None
+    own = None if options.run_dir is None else Path(options.run_dir).expanduser().absolute()
+    if options.resume == "auto":
+        assert own is not None  # a rule of the options
+        return own
+    named = Path(options.resume).expanduser().absolute()
+    folder = named.parent.parent if named.suffix == ".ckpt" else named
+    if not (folder / "config.yaml").is_file():
+        raise ValueError(f"resume: {options.resume} is not in a run folder (no config.yaml): name a run folder")
+    if named != folder and named.name != "last.ckpt":
+        raise ValueError(
+            f"resume: {options.resume} holds weights alone: resume={folder} goes on from its last.ckpt; "
+            f"init={options.resume} starts a new run with these weights"
+        )
+    if own is not None and own.resolve() != folder.resolve():
+        raise ValueError(
+            f"run_dir ({options.run_dir}) is not the folder of resume ({options.resume}): a run goes on in its own "
+            "folder; leave run_dir out, or start a new one with init="
+        )
+    return folder
+
+
+def find_earlier(path: Path) -> Earlier | None:
+    """What there is to go on from in a run folder; None if the run has yet to begin.
+
+    A run that was stopped before its first checkpoint begins anew: what it left is taken away.
+
+    Raises:
+        ValueError: the checkpoint is damaged or not there any more.
+    """
+    if not path.exists():
+        return None
+    folder = RunFolder(path)
+    last = folder.checkpoints / "last.ckpt"
+    if not last.is_file() and folder.best.is_file():
+        raise ValueError(
+            f"resume: {path} has no checkpoints/last.ckpt any more: init={path} starts a new run from best.ckpt"
+        )
+    if not last.is_file():
+        _begin_anew(folder)
+        return None
+    values = read_content(last).values
+    training, pace, selection = values["training"], values["callbacks"]["Pace"], values["callbacks"]["Selection"]
+    result = json.loads(folder.result.read_text(encoding="utf-8")) if folder.result.is_file() else {}
+    return Earlier(
+        folder,
+        last,
+        values["global_step"],
+        max(pace["seconds"], result.get("seconds", 0.0)),
+        None if selection["best"] is None else tuple(selection["best"]),
+        training["finished"],
+        result,
+    )
+
+
+def _begin_anew(folder: RunFolder) -> None:
+    """Empties the folder of a run that has no checkpoint yet; what no run made stays, and is then refused."""
+    names = {path.name for path in folder.path.iterdir() if not path.name.startswith(".")}
+    if names and "config.yaml" not in names:
+        return
+    for name in [*MADE_BY_RUNS, *(path.name for path in folder.path.glob(".*.part"))]:
+        path = folder.path / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in tree.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return flat
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _step_of(line: str) -> int:
+    """The step of a line of `samples.jsonl`; a line that was cut off is later than all."""
+    try:
+        return json.loads(line)["step"]
+    except (ValueError, KeyError, TypeError):
+        return 2**63

@@ -1,0 +1,73 @@
+"""Files that appear whole or not at all: a reader, or a power cut, sees the one before or the new one, never a part.
+
+Every other room writes through here what must not be lost.
+"""
+
+import io
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+
+@contextmanager
+def whole_binary_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write and read: under another name in the same folder, then on the disk, then in its place.
+
+    A pipe or a device is written as it stands, for nothing may take its place.
+
+    Raises:
+        OSError: it cannot be written; the one before is still there.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as stream:
+            yield stream
+        return
+    path = Path(os.path.realpath(path))  # a link stays one
+    unfinished = path.with_name(f".{path.name[:40]}.{secrets.token_hex(6)}.part")
+    try:
+        with unfinished.open("x+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[TextIO]:
+    """The same for text: UTF-8, whose lines end in a line feed."""
+    with whole_binary_file(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+        yield text
+        text.flush()
+        text.detach()
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a whole file, or leaves the one before."""
+    with whole_binary_file(path) as file:
+        file.write(content)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a whole file of text, or leaves the one before."""
+    with whole_file(path) as file:
+        file.write(text)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Puts the new name on the disk too, where a folder can be opened and its file system knows how to."""
+    if os.name != "posix":
+        return
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

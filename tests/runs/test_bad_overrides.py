@@ -1,0 +1,571 @@
+"""Any mistake on the command line or in a configuration file is answered with one message, before anything is done."""
+
+import contextlib
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args, get_origin
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from seq2see.options import COMMANDS, PATH_KEYS, TASKS, TrainOptions
+from seq2see.runs import shell
+from seq2see.runs.config import config_folder, to_plain
+from seq2see.runs.overrides import has_task, key_types
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+NEEDED = {"files": ["task.train=x.tsv"], "hub": ["task.path=x", "task.source=a", "task.target=b"]}
+TYPED = tuple(command for command in COMMANDS if command != "compare")  # a command whose only key is a path
+Command = tuple[str, list[str]]
+Draw = Any  # hypothesis's function that draws from a strategy
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_is_done() -> Iterator[None]:
+    """A command that gets past its options is a failure; signal handlers are put back afterwards."""
+
+    def accepted(command: str, options: Any) -> None:
+        raise AssertionError(f"{command} accepts {options}")
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shell, "_call", accepted)
+        yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def refusal(command: str, arguments: list[str]) -> str:
+    """The one message of a command that is wrong."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = shell.run(command, arguments)
+    check(command, code, out.getvalue(), err.getvalue())
+    return err.getvalue()
+
+
+def check(command: str, code: int, out: str, err: str) -> None:
+    assert code == 2 and out == ""
+    assert err.startswith(f"{command}: ") and "Traceback" not in err and err.endswith("\n")
+    assert err.count("\n") <= 4 and 15 < len(err) < 1_500
+
+
+@st.composite
+def starts(draw: Draw, commands: tuple[str, ...] = tuple(COMMANDS)) -> tuple[str, list[str], dict[str, Any]]:
+    """A command, arguments of it that are right, and the types of its keys."""
+    command = draw(st.sampled_from(sorted(commands)))
+    if not has_task(COMMANDS[command]):
+        return command, [], key_types(command, [], config_folder())
+    kind = draw(st.sampled_from(sorted(TASKS)))
+    types = key_types(command, [("task", kind)], config_folder())
+    return command, [f"task={kind}", *NEEDED.get(kind, [])], types
+
+
+@st.composite
+def mistyped_keys(draw: Draw) -> Command:
+    command, right, types = draw(starts())
+    key = draw(st.sampled_from(sorted(types)))
+    place = draw(st.integers(0, len(key) - 1))
+    letter = draw(st.sampled_from("abcxyzABC._-0é数 "))
+    wrong = draw(
+        st.sampled_from(
+            [
+                key[:place] + key[place + 1 :],
+                key[:place] + letter + key[place + 1 :],
+                key[:place] + letter + key[place:],
+                key[:place] + key[place : place + 2][::-1] + key[place + 2 :],
+                key.replace(".", "_"),
+                key.split(".")[-1],
+                key.upper(),
+                f"{key}.x",
+                f"x.{key}",
+                f"hydra.{key}",
+                f"{key}@x",
+                f"{key}[0]",
+            ]
+        )
+    )
+    assume(wrong not in types and wrong != "config" and not wrong.startswith("-"))
+    plus = draw(st.sampled_from(["", "+", "++"]))
+    return command, [*right, f"{plus}{wrong}={draw(st.sampled_from(['1', 'null', 'true', 'a', '[1]']))}"]
+
+
+@st.composite
+def keys_of_other_tasks(draw: Draw) -> Command:
+    kind, other = draw(st.permutations(sorted(TASKS)).map(lambda kinds: kinds[:2]))
+    types = key_types("train", [("task", kind)], config_folder())
+    keys = set(key_types("train", [("task", other)], config_folder())) - set(types)
+    assume(keys)
+    value = draw(st.sampled_from(["1", "null", "a"]))
+    command = draw(st.sampled_from(["train", "data"]))
+    return command, [f"task={kind}", *NEEDED.get(kind, []), f"{draw(st.sampled_from(sorted(keys)))}={value}"]
+
+
+def base_of(kind: Any) -> tuple[Any, bool]:
+    """A key's type without None, and whether null is one of its values."""
+    options = [part for part in get_args(kind) if part is not NoneType]
+    if get_origin(kind) is list or not options:
+        return kind, kind is Any
+    return options[0], len(options) < len(get_args(kind))
+
+
+WRONG_VALUES: dict[Any, list[str]] = {
+    int: "fast 1.5 1e3 nan inf -inf true no [1] [] {a:1} {} '' 0x1f 0o17 1e400 1__0 _1 1/2".split(),
+    float: "fast nan inf -inf .nan +inf 1e400 -1e400 1e309 true [1] [] {a:1} '' 1,5x 0x1p3 1..2 --1 1e e3 NaN".split(),
+    bool: "2 -1 maybe 1.0 [true] {} nan '' ja 10 tru t null,true".split(),
+    list[
+        float
+    ]: "3 fast [a] {a:1} [1] [0.5,0.5,0.5] [nan,0.9] [0.9,inf] [0.9,1.0] [-0.1,0.5] [] [[0.5],0.5] ''".split(),
+    Enum: "nonesuch 1.5 -1 [x] {a:1} '' a.b 9 nan".split(),
+}
+
+
+def is_kind(kind: Any) -> Any:
+    return Enum if isinstance(kind, type) and issubclass(kind, Enum) else kind
+
+
+def keys_with_a_type(types: dict[str, Any]) -> st.SearchStrategy[str]:
+    return st.sampled_from(sorted(key for key, kind in types.items() if is_kind(base_of(kind)[0]) in WRONG_VALUES))
+
+
+@st.composite
+def values_of_another_type(draw: Draw) -> Command:
+    command, right, types = draw(starts(TYPED))
+    key = draw(keys_with_a_type(types))
+    base, optional = base_of(types[key])
+    wrong = [*WRONG_VALUES[is_kind(base)], *([] if optional else ["null", "~", "None"])]
+    return command, [*right, f"{key}={draw(st.sampled_from(wrong))}"]
+
+
+OUT_OF_RANGE = {
+    "seed": "-1 4294967296 99999999999999999999",
+    "model.d_model": "0 -8 100000000",
+    "model.num_heads": "0 -1 99999999",
+    "model.num_encoder_layers": "0 -1 1001",
+    "model.dropout": "-0.1 1 1.0 1.5",
+    "model.attention_dropout": "-0.1 1 7",
+    "model.max_positions": "0 -1",
+    "model.window": "0 -5",
+    "optim.lr": "0 -1 -0.001 0.0",
+    "optim.weight_decay": "-1 -0.01",
+    "optim.warmup_steps": "-1",
+    "optim.label_smoothing": "-0.1 1 1.0 2",
+    "optim.ema": "0 1 1.0 -1 2",
+    "optim.betas": "[0.9,1] [1,1] [0.9,-1]",
+    "trainer.max_steps": "0 -1 9999999999999999",
+    "trainer.max_epochs": "0 -1",
+    "trainer.max_time": "15 00:15:00 00:00:00:00 1:2:3:x -1:00:00:00 99999999:00:00:00 15min",
+    "trainer.accelerator": "cpuu tpu 1 gpu0 ''",
+    "trainer.devices": "0 -2 1.5 x [] [a] [-1] true null",
+    "trainer.precision": "31 8 fp16 32.0 null true [32]",
+    "trainer.gradient_clip_val": "-1 -0.5",
+    "trainer.gradient_clip_algorithm": "max null 1",
+    "trainer.accumulate_grad_batches": "0 -1",
+    "trainer.val_check_interval": "0 -1 0.0 1.5 -0.5 nan inf x true [1]",
+    "trainer.limit_train_batches": "0 -1 0.0 1.5 nan x null true",
+    "trainer.limit_val_batches": "0 -1 2.5 nan x null",
+    "trainer.log_every_n_steps": "0 -1",
+    "training.select": "accuracy val/loss 1 [loss] BLEU",
+    "training.patience": "0 -1",
+    "training.keep": "0 -1",
+    "tokenizer.vocab_size": "0 4 -1",
+    "tokenizer.dropout": "-0.1 1 1.0",
+    "data.batch_size": "0 -1",
+    "data.batch_tokens": "0 -1",
+    "data.max_length": "0 -1",
+    "data.num_workers": "-1 100000",
+    "decode.beam_size": "0 -1",
+    "decode.length_penalty": "-1 -0.5",
+    "decode.num_best": "0 -1",
+    "decode.temperature": "0 -1",
+    "decode.top_k": "0 -1",
+    "decode.top_p": "0 1.5 -1",
+    "decode.seed": "-1",
+    "decode.max_length": "0 -1",
+    "decode.batch_size": "0 -1",
+    "attention_log.every_n_steps": "0 -1",
+    "attention_log.num_examples": "0 -1",
+    "attention_log.max_megabytes": "0 -1",
+    "task.train_size": "0 -1 99999999999",
+    "task.valid_size": "-1",
+    "task.min_length": "0 -1 13 99",
+    "task.max_length": "3 0 -1",
+    "task.vocab_size": "0 27 -1",
+    "task.max_number": "0 -1",
+    "task.first_year": "999 10000 2100 -1",
+    "task.last_year": "999 10000 1899",
+    "task.train_fraction": "0 1 1.0 -0.5",
+    "task.num_fillers": "4 -1 1",
+    "task.length_cutoff": "0 -1 20",
+    "task.features_separator": "'' \"\t\"",
+    "average": "0 -1",
+    "accelerator": "cpuu tpu 1 ''",
+    "rounds": "0 -1",
+    "pairs": "0 -1",
+    "layer": "0 -1",
+    "index_base": "2 -1",
+}
+
+
+@st.composite
+def values_out_of_range(draw: Draw) -> Command:
+    command, right, types = draw(starts())
+    key = draw(st.sampled_from(sorted(set(OUT_OF_RANGE) & set(types)) or ["seed"]))
+    assume(key in types and not (command == "attention" and key in ("average", "accelerator")))
+    return command, [*right, f"{key}={draw(st.sampled_from(OUT_OF_RANGE[key].split(' ')))}"]
+
+
+odd = st.integers(1, 99).map(lambda number: 2 * number + 1)
+some = st.integers(1, 99)
+
+
+@st.composite
+def rules_between_keys(draw: Draw) -> Command:
+    number, more = draw(some), draw(some)
+    heads = draw(st.integers(2, 16))
+    wrong = draw(
+        st.sampled_from(
+            [
+                [f"model.d_model={heads * number + draw(st.integers(1, heads - 1))}", f"model.num_heads={heads}"],
+                [f"model.d_model={heads * draw(odd)}", f"model.num_heads={heads}", "model.position=rope"],
+                [f"model.d_model={draw(odd)}", "model.num_heads=1", "model.position=sinusoidal"],
+                ["model.score=additive", "model.position=rope"],
+                ["model.score=additive", "model.position=alibi", "model.cross_position=rope"],
+                [f"model.cross_position={draw(st.sampled_from(['learned', 'sinusoidal']))}"],
+                ["model.position=none", "model.cross_position=none", f"model.randomize_positions={number}"],
+                [
+                    "model.position=learned",
+                    f"model.max_positions={number}",
+                    f"model.randomize_positions={number + more}",
+                ],
+                [f"data.batch_size={number}", f"data.batch_tokens={more}"],
+                ["tokenizer.source=char", "tokenizer.target=word", "tokenizer.shared=true"],
+                ["tokenizer.source=char", "tokenizer.target=word", "tokenizer.dropout=0.1"],
+                ["tokenizer.source=bpe", f"tokenizer.vocab_size={number + 4}"],
+                [f"decode.num_best={number + more}", f"decode.beam_size={number}"],
+                ["decode.sample=true", f"decode.beam_size={number + 1}"],
+                [f"decode.{draw(st.sampled_from(['top_k=3', 'top_p=0.5', 'temperature=2']))}"],
+                ["task=copy", f"task.min_length={number + more}", f"task.max_length={number}"],
+                ["task=numbers", "task.source=de", "task.target=de"],
+                ["task=dates", f"task.first_year={2000 + number}", f"task.last_year={2000 + number - 1}"],
+                ["task=scan", "task.split=simple", f"task.length_cutoff={number}"],
+                ["task=scan", "task.split=length", "task.train_fraction=0.5"],
+                ["task=files"],
+                ["task=files", "task.train=[]"],
+                ["task=files", "task.train=[a,b,c]"],
+                ["task=files", "task.train=a", "task.source=x"],
+                ["task=hub", "task.source=a", "task.target=b"],
+                ["task=hub", "task.path=x"],
+                ["resume=auto"],
+            ]
+        )
+    )
+    return draw(st.sampled_from(["train", "data"])), wrong
+
+
+PUNCTUATION = "[]{}()'\"$,:=\\ #@~!*&%+a"  # no digit and no word: none of these texts is a number, a name or a truth
+
+
+@st.composite
+def broken_syntax(draw: Draw) -> Command:
+    command, right, types = draw(starts(TYPED))
+    key = draw(keys_with_a_type(types))
+    letters = st.characters(categories=["L", "S", "P"], exclude_characters="[]")
+    value = draw(
+        st.one_of(
+            st.text(PUNCTUATION, max_size=12),
+            st.text(letters, max_size=8),
+            st.sampled_from(["${", "${}", "${x}", "${oc.env:NOT_THERE}", "${..}", "???", "glob(*)", "a b"]),
+            st.sampled_from(
+                ["range(3)", "choice(1,2)", "1,2", "shuffle(1,2)", "int(x)", "float(", "tag(x,1)", "extend_list(1)"]
+            ),
+            st.integers(200, 90_000).map(lambda length: "x" * length),
+        )
+    )
+    spelled = re.sub(r"\W", "", value).casefold()
+    assume(spelled not in ("nan", "inf", "infinity", "null", "true", "false", "yes", "no", "on", "off"))
+    assume(
+        spelled
+        not in {
+            name
+            for kind in types.values()
+            if is_kind(base_of(kind)[0]) is Enum
+            for name in base_of(kind)[0].__members__
+        }
+    )
+    return command, [*right, f"{key}={value}"]
+
+
+@st.composite
+def no_keys(draw: Draw) -> Command:
+    wrong = [
+        "=x",
+        "=",
+        "",
+        "+=1",
+        "++=",
+        "a.b.c.d=1",
+        "--lr=3",
+        "-x",
+        "--lr",
+        "~seed",
+        "~seed=1",
+        "数据=1",
+        " =1",
+        "seed =1",
+    ]
+    wrong += [
+        "seed",
+        "seed:1",
+        "{seed=1}",
+        "[seed=1",
+        "'seed=1'",
+        "seed==1",
+        "task=",
+        "model=x",
+        "task=[copy]",
+        "task=null",
+    ]
+    wrong += [
+        "task.kind=copy",
+        "experiment=x",
+        "experiment=",
+        "hydra.run.dir=x",
+        "+task=copya",
+        "task={kind:copy}",
+        "task=copy,",
+    ]
+    wrong += [
+        "model=tiny,",
+        "optim={lr:1}",
+        "trainer=null",
+        "model@x=tiny",
+        "defaults=[]",
+        "config=",
+        "run_dir=",
+        "-mx",
+        "-M",
+    ]
+    return draw(st.sampled_from(["train", "data"])), [
+        *draw(st.sampled_from([[], ["seed=1"]])),
+        draw(st.sampled_from(wrong)),
+    ]
+
+
+@st.composite
+def paths_that_cannot_be(draw: Draw) -> Command:
+    command, right, types = draw(starts())
+    key = draw(st.sampled_from(sorted(set(PATH_KEYS) & set(types) - {"task.path"})))
+    name = draw(st.sampled_from("xä数")) * draw(st.integers(256, 5_000))
+    value = draw(st.sampled_from([name, f"a/{name}/b", f"[a,{name}]", f"~/{name}"]))
+    assume(command != "selfcheck" or key != "ckpt")  # goes with no other key
+    return command, [*right, f"{key}={value}"]
+
+
+@st.composite
+def sweeps(draw: Draw) -> Command:
+    wrong = [
+        "seed=1,fast",
+        "seed=1,-1",
+        "task=copy,nothing",
+        "model=tiny,huge",
+        "seed=1,",
+        "seed=[",
+        "optim.lr=nan,1",
+        "sed=1,2",
+    ]
+    wrong += [
+        "model.d_model=32,30",
+        "seed=range(a)",
+        "logger=csv,x",
+        "optim.lr='a,1",
+        "experiment=reverse,x",
+        "seed=choice()",
+    ]
+    flag = draw(st.sampled_from(["-m", "--multirun"]))
+    arguments = draw(st.permutations([flag, draw(st.sampled_from(wrong)), "trainer.max_steps=1,2"]))
+    return draw(st.sampled_from(["train", "data"])), list(arguments)
+
+
+GOOD: dict[str, Any] = to_plain(TrainOptions())
+NO_YAML = [
+    "a: [1",
+    "a: 'b",
+    "\t- x: 1",
+    "a: b: c",
+    "{",
+    "a: &a [*a]\ntask: {kind: copy}",
+    "!!python/object/apply:os.system [ls]",
+]
+NO_CONFIG = [
+    "",
+    "[]",
+    "1",
+    "text",
+    "null",
+    "a: 1",
+    "task: copy",
+    "task: {}",
+    "task: {kind: moon}",
+    "task: {kind: [copy]}",
+    "- task",
+]
+NO_CONFIG += [
+    "task: {kind: copy}\nseed: 1\nseed: 2",
+    "? [a]\n: 1\ntask: {kind: copy}",
+    "task: {kind: 3}",
+    "[" * 3_000,
+    "---\n---\n",
+]
+NO_CONFIG += [
+    "task: &t {kind: copy, x: *t}",
+    "schema: 1\nsteps: []",
+    "date: 2020-13-45",
+    "task: {kind: copy}\n1: 2",
+    "\0",
+    "a: \u0085 1",
+]
+
+
+@st.composite
+def wrong_configs(draw: Draw) -> tuple[str, bytes]:
+    """A command that takes `config=`, and what stands in the file."""
+    command = draw(st.sampled_from(["train", "data"]))
+    if draw(st.booleans()):
+        text = draw(st.sampled_from([*NO_YAML, *NO_CONFIG]))
+        return command, draw(st.sampled_from([text.encode(), text.encode() + b"\xff\xfe"] if text else [b"", b"\xff"]))
+    config = {name: dict(value) if isinstance(value, dict) else value for name, value in GOOD.items()}
+    types = key_types("train", [("task", "translation")], config_folder())
+    key = draw(keys_with_a_type(types))
+    base, optional = base_of(types[key])
+    wrong: list[Any] = ["fast", {"a": 1}, [[1]], ["x"], float("nan"), {"a": {"b": {}}}, "${seed}", "???"]
+    wrong += [] if optional else [None]
+    wrong += [3] if is_kind(base) is not int and base is not float else [1e400]
+    room, _, name = key.rpartition(".")
+    where = config[room] if room else config
+    if draw(st.booleans()):
+        where[name] = draw(st.sampled_from(wrong))
+    else:
+        where[f"{name}x"] = draw(st.sampled_from([1, None, "a"]))
+    return command, yaml.safe_dump(config, allow_unicode=True).encode()
+
+
+MISTAKES = {  # with how many of each
+    "mistyped keys": (mistyped_keys(), 290),
+    "keys of other tasks": (keys_of_other_tasks(), 150),
+    "values of another type": (values_of_another_type(), 400),
+    "values out of range": (values_out_of_range(), 250),
+    "rules between keys": (rules_between_keys(), 200),
+    "broken syntax": (broken_syntax(), 300),
+    "no keys": (no_keys(), 90),
+    "paths that cannot be": (paths_that_cannot_be(), 60),
+    "sweeps": (sweeps(), 60),
+}
+CONFIGS = 200
+
+
+def examined(mistakes: st.SearchStrategy[Command], count: int) -> None:
+    @settings(max_examples=count, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None)
+    @given(mistakes)
+    def one(mistake: Command) -> None:
+        refusal(*mistake)
+
+    one()
+
+
+def examined_configs(folder: Path, count: int) -> None:
+    @settings(max_examples=count, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None)
+    @given(wrong_configs())
+    def one(mistake: tuple[str, bytes]) -> None:
+        command, content = mistake
+        (folder / "config.yaml").write_bytes(content)
+        refusal(command, [f"config={folder / 'config.yaml'}"])
+
+    one()
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_get_one_message_and_nothing_is_done(name: str) -> None:
+    examined(MISTAKES[name][0], MISTAKES[name][1] // 50)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "optim.lr=1e400",
+        "optim.weight_decay=inf",
+        "attention_log.max_megabytes=inf",
+        "attention_log.enabled=2",
+        "seed=null",
+    ],
+)
+def test_what_hydra_would_take_and_nobody_means_is_refused(argument: str) -> None:
+    assert argument.split("=")[0] in refusal("train", [argument])
+
+
+@pytest.mark.parametrize(
+    "text", ["seed: 1\nseed: 2", "seed: 2020-01-01", "seed: [[1]]", "model: {d_model: {a: {b: 1}}}"]
+)
+def test_a_configuration_of_which_a_part_would_be_ignored_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(f"task: {{kind: copy}}\n{text}\n", encoding="utf-8")
+    assert "config" in refusal("train", [f"config={tmp_path / 'config.yaml'}"])
+
+
+def test_wrong_configurations_get_one_message_and_nothing_is_done(tmp_path: Path) -> None:
+    examined_configs(tmp_path, 8)
+
+
+def test_what_is_right_is_taken() -> None:
+    """The generators' own ground: without the mistake each start is accepted."""
+    for command, arguments in (
+        ("train", []),
+        ("train", ["task=files", *NEEDED["files"]]),
+        ("data", ["task=hub", *NEEDED["hub"]]),
+        ("evaluate", ["a run", "decode.beam_size=4"]),
+        ("benchmark", ["rounds=1"]),
+        ("train", ["-m", "seed=1", "attention_log.enabled=off", "trainer.devices=[0]", "trainer.precision=bf16-mixed"]),
+    ):
+        with pytest.raises(AssertionError, match="accepts") if "-m" not in arguments else contextlib.nullcontext():
+            shell.run(command, arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MISTAKES)
+def test_two_thousand_mistakes_get_one_message_each(name: str) -> None:
+    examined(*MISTAKES[name])
+
+
+@pytest.mark.slow
+def test_two_hundred_wrong_configurations_get_one_message_each(tmp_path: Path) -> None:
+    examined_configs(tmp_path, CONFIGS)
+
+
+@pytest.mark.slow
+def test_fifty_mistakes_as_real_commands(tmp_path: Path) -> None:
+    @settings(max_examples=50, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None)
+    @given(st.one_of([mistakes for mistakes, _ in MISTAKES.values()]))
+    def one(mistake: Command) -> None:
+        command, arguments = mistake
+        done = subprocess.run(
+            [sys.executable, str(SCRIPTS / f"{command}.py"), *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONUTF8": "1"},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=120,
+        )
+        check(command, done.returncode, done.stdout, done.stderr)
+        assert list(tmp_path.iterdir()) == []
+
+    one()

@@ -1,0 +1,262 @@
+"""Runs that are killed, stopped by signals or by a full disk: what they leave, and that they go on exactly."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from seq2see.runs.checkpoint_content import read_content
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")]
+
+ROOT = Path(__file__).parents[2]
+TRAIN = [sys.executable, str(ROOT / "scripts" / "train.py")]
+OPTIONS = [
+    "task=copy", "task.train_size=300", "task.valid_size=20", "task.test_size=10", "task.ood_size=0",
+    "model.d_model=32", "model.d_ff=64", "data.batch_size=32", "trainer.max_steps=200", "trainer.val_check_interval=20",
+    "attention_log.num_examples=3", "model.dropout=0.1", "logger=csv", "model.num_encoder_layers=1",
+    "model.num_decoder_layers=1",
+]  # fmt: skip
+
+# Imports once, then forks a child for each request, which it kills after so many seconds if it is asked to.
+FORKS = """
+import json, os, signal, sys, time
+import torch
+from seq2see.runs import fit  # the imports of a run
+from seq2see.runs.config import compose_options
+from seq2see.runs.train import train_run
+from seq2see.training.module import TrainingModule
+
+training_step = TrainingModule.training_step
+
+def recording(self, batch, batch_idx):
+    with open(os.path.join(os.environ["RUN"] + ".ids"), "a") as file:
+        file.write(json.dumps([self.global_step, batch.ids.tolist()]) + "\\n")
+    return training_step(self, batch, batch_idx)
+
+TrainingModule.training_step = recording
+for line in sys.stdin:
+    request = json.loads(line)
+    began = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        os.environ["RUN"] = request["run"]
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        code = 1
+        try:
+            train_run(compose_options("train", request["overrides"]))
+            code = 0
+        finally:
+            os._exit(code)
+    if request["after"] is not None:
+        time.sleep(request["after"])
+        os.kill(child, signal.SIGKILL)
+    status = os.waitpid(child, 0)[1]
+    signalled = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    print(json.dumps({"signal": signalled, "seconds": time.monotonic() - began, "status": status}), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Callable[..., dict[str, Any]]]:
+    """Trains in a process of its own: `forks(folder, overrides, after=seconds until SIGKILL)`."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as server:
+        assert server.stdin is not None and server.stdout is not None
+
+        def run(folder: Path, overrides: list[str], *, after: float | None = None) -> dict[str, Any]:
+            assert server.stdin is not None and server.stdout is not None
+            request = {"run": str(folder), "overrides": [*overrides, f"run_dir={folder}"], "after": after}
+            server.stdin.write(json.dumps(request) + "\n")
+            server.stdin.flush()
+            return json.loads(server.stdout.readline())
+
+        yield run
+        server.stdin.close()
+
+
+def weights(folder: Path, name: str = "last.ckpt") -> dict[str, torch.Tensor]:
+    return read_content(folder / "checkpoints" / name).values["state_dict"]
+
+
+def rows(folder: Path) -> list[str]:
+    lines = (folder / "metrics.csv").read_text(encoding="utf-8").splitlines()
+    column = lines[0].split(",").index("train/tokens_per_second")
+    return [",".join(part for place, part in enumerate(line.split(",")) if place != column) for line in lines]
+
+
+def ids(folder: Path) -> dict[int, list[int]]:
+    """The pairs of each step; of one that was done twice, the last time."""
+    lines = folder.with_name(folder.name + ".ids").read_text().splitlines()
+    return {step: pairs for step, pairs in map(json.loads, lines)}
+
+
+def test_killed_at_fifty_moments_and_resumed_each_time_it_equals_the_straight_run(
+    tmp_path: Path, forks: Callable[..., dict[str, Any]]
+) -> None:
+    straight = tmp_path / "straight"
+    seconds = forks(straight, OPTIONS)["seconds"]
+    whole = weights(straight), weights(straight, "best.ckpt"), rows(straight), ids(straight)
+    moments, kills, begun = random.Random(0), 0, 0
+    while kills < 50:
+        folder = tmp_path / f"run{begun}"
+        begun += 1
+        while kills < 50:
+            end = forks(folder, [*OPTIONS, "resume=auto"], after=moments.uniform(0.05, 0.35) * seconds)
+            if end["signal"] != signal.SIGKILL:
+                assert end["status"] == 0, "a run that is not killed in time ends well"
+                break
+            kills += 1
+            if (folder / "checkpoints" / "last.ckpt").exists():
+                read_content(folder / "checkpoints" / "last.ckpt")  # whole
+        assert forks(folder, [*OPTIONS, "resume=auto"])["status"] == 0
+        assert json.loads((folder / "result.json").read_text())["status"] == "completed"
+        assert all(torch.equal(value, whole[0][name]) for name, value in weights(folder).items())
+        assert all(torch.equal(value, whole[1][name]) for name, value in weights(folder, "best.ckpt").items())
+        assert rows(folder) == whole[2]
+        assert ids(folder) == whole[3]
+        assert not list(folder.glob("**/.*.part"))
+
+
+Started = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def started() -> Iterator[Started]:
+    """A run as a command, which has come to a certain point: `started(folder, *overrides, until=condition)`."""
+    runs: list[subprocess.Popen[str]] = []
+
+    def start(folder: Path, *more: str, until: Callable[[], bool]) -> subprocess.Popen[str]:
+        command = [*TRAIN, *OPTIONS, "trainer.max_steps=100000", f"run_dir={folder}", *more]
+        run = subprocess.Popen(
+            ["env", "--default-signal=INT", *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        runs.append(run)
+        deadline = time.monotonic() + 120
+        while not until():
+            assert run.poll() is None, run.communicate()[1]
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        return run
+
+    yield start
+    for run in runs:
+        if run.poll() is None:
+            run.kill()
+        run.communicate()
+
+
+def children_of(pid: int) -> list[int]:
+    return [
+        int(part) for part in subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()
+    ]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_signal_stops_after_the_step_and_leaves_what_is_to_go_on_from(
+    tmp_path: Path, started: Started, number: signal.Signals, workers: int
+) -> None:
+    folder = tmp_path / "run"
+    run = started(folder, f"data.num_workers={workers}", until=lambda: (folder / "checkpoints" / "best.ckpt").exists())
+    children = children_of(run.pid)
+    run.send_signal(number)
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[number]
+    assert "Traceback" not in err and "interrupted at step" in err and "resume=" in err
+    assert json.loads((folder / "result.json").read_text())["status"] == "interrupted"
+    assert not (folder / "evaluation").exists()
+    step = read_content(folder / "checkpoints" / "last.ckpt").step
+    assert step >= 20 and json.loads((folder / "result.json").read_text())["steps"] == step
+    time.sleep(0 if not workers else 6)
+    assert [child for child in children if alive(child)] == []
+
+
+def test_a_second_signal_ends_at_once(tmp_path: Path, started: Started) -> None:
+    folder = tmp_path / "run"
+    run = started(folder, until=lambda: (folder / "checkpoints" / "best.ckpt").exists())
+    run.send_signal(signal.SIGINT)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(timeout=10) in (130, -signal.SIGINT)
+    read_content(folder / "checkpoints" / "last.ckpt")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_starting_leaves_no_trace_of_a_run(
+    tmp_path: Path, started: Started, number: signal.Signals
+) -> None:
+    folder = tmp_path / "run"
+    begin = time.monotonic()
+    run = started(folder, until=lambda: time.monotonic() - begin > 1.0)
+    run.send_signal(number)
+    err = run.communicate(timeout=60)[1]
+    assert run.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[number], err
+    assert "Traceback" not in err
+    assert not folder.exists() or json.loads((folder / "result.json").read_text())["status"] == "interrupted"
+
+
+@pytest.mark.skipif(shutil.which("mount") is None or os.geteuid() != 0, reason="needs a disk of its own to fill")
+def test_a_full_disk_ends_the_run_with_a_message_and_the_last_checkpoint_stays_whole(
+    tmp_path: Path, started: Started
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(disk)], capture_output=True).returncode:
+        pytest.skip("this system mounts nothing")
+    folder = disk / "run"
+    try:
+        run = started(folder, until=lambda: (folder / "checkpoints" / "best.ckpt").exists())
+        with suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
+            while True:
+                filler.write(b"0" * 4096)
+        err = run.communicate(timeout=60)[1]
+        assert run.returncode == 1
+        assert "No space left" in err and "resume=" in err and "Traceback" not in err
+        read_content(folder / "checkpoints" / "last.ckpt")
+        (disk / "filler").unlink(missing_ok=True)
+        subprocess.run(["mount", "-o", "remount,size=40m", str(disk)], check=True)
+        again = subprocess.run([*TRAIN, f"resume={folder}", "trainer.max_steps=2000"], capture_output=True, text=True)
+        assert again.returncode == 0, again.stderr
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=False)
+
+
+def test_a_disk_without_room_for_the_checkpoints_is_refused_before_training(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]).returncode:
+        pytest.skip("this system mounts nothing")
+    try:
+        run = subprocess.run([*TRAIN, *OPTIONS, f"run_dir={disk / 'run'}"], capture_output=True, text=True)
+        assert run.returncode == 2
+        assert "the checkpoints take" in run.stderr and "Traceback" not in run.stderr
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=False)

@@ -1,0 +1,328 @@
+"""A run that is stopped and goes on equals one that was never stopped, bit for bit."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from seq2see.runs.checkpoint_content import read_content
+from seq2see.runs.config import compose_options, config_folder
+from seq2see.runs.failures import RunFailed
+from seq2see.runs.overrides import read_overrides
+from seq2see.runs.train import Result, train_run
+from seq2see.training.callbacks import Checkpoints
+from seq2see.training.module import TrainingModule
+
+Overrides = Callable[..., list[str]]
+Seen = list[tuple[int, list[int]]]
+
+LONG = ("trainer.max_steps=40", "trainer.val_check_interval=9", "trainer.log_every_n_steps=4", "model.dropout=0.1")
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+    """Each micro-batch that was trained on: optimiser steps before it, and its pairs."""
+    batches: Seen = []
+    training_step = TrainingModule.training_step
+
+    def recording(self: TrainingModule, batch: Any, batch_idx: int) -> Any:
+        batches.append((self.global_step, batch.ids.tolist()))
+        return training_step(self, batch, batch_idx)
+
+    monkeypatch.setattr(TrainingModule, "training_step", recording)
+    return batches
+
+
+@pytest.fixture
+def stop_when(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Checkpoints, Any], bool]], None]:
+    """Lets a signal arrive as soon as a condition on the run holds, once."""
+
+    def arrange(condition: Callable[[Checkpoints, Any], bool]) -> None:
+        stop_if_asked, arrived = Checkpoints.stop_if_asked, []
+
+        def arriving(self: Checkpoints, trainer: Any) -> None:
+            if not arrived and condition(self, trainer):
+                arrived.append(True)
+                self.asked = lambda: True
+            stop_if_asked(self, trainer)
+
+        def stopped() -> None:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Checkpoints, "stop_if_asked", arriving)
+        monkeypatch.setattr("seq2see.runs.train.stop_if_asked", stopped)
+
+    return arrange
+
+
+def at_step(step: int) -> Callable[[Checkpoints, Any], bool]:
+    return lambda callback, trainer: trainer.global_step == step and not trainer.validating
+
+
+def train(overrides: list[str]) -> Result:
+    return train_run(compose_options("train", overrides))
+
+
+def metrics(folder: Path) -> list[dict[str, str]]:
+    with (folder / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        return [{name: row[name] for name in row if name != "train/tokens_per_second"} for row in csv.DictReader(file)]
+
+
+def text_files(folder: Path) -> dict[str, str]:
+    names = ("samples.jsonl", "attention/index.json", "attention/metrics.csv", "evaluation/test.tsv")
+    return {name: (folder / name).read_text(encoding="utf-8") for name in names if (folder / name).exists()}
+
+
+def assert_equal_runs(one: Path, other: Path) -> None:
+    for name in ("last.ckpt", "best.ckpt"):
+        ours, theirs = (read_content(folder / "checkpoints" / name).values for folder in (one, other))
+        for weight, value in theirs["state_dict"].items():
+            assert torch.equal(ours["state_dict"][weight], value), f"{name}: {weight}"
+        assert ours["global_step"] == theirs["global_step"]
+        assert [
+            entry for entry in ours.get("optimizer_states", []) if not _equal(entry, theirs["optimizer_states"][0])
+        ] == []
+    assert metrics(one) == metrics(other)
+    assert text_files(one) == text_files(other)
+    results = [json.loads((folder / "result.json").read_text(encoding="utf-8")) for folder in (one, other)]
+    for name in ("status", "steps", "best", "test"):
+        assert results[0][name] == results[1][name]
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(_equal(a, b) for a, b in zip(one, other, strict=True))
+    return one == other
+
+
+def effective(seen: Seen) -> Seen:
+    """What the weights have seen: of a step that was done twice, the second time."""
+    known: dict[int, list[list[int]]] = {}
+    before = -1
+    for step, ids in seen:
+        if step != before:
+            known[step] = []
+        known[step].append(ids)
+        before = step
+    return [(step, ids) for step in sorted(known) for ids in known[step]]
+
+
+@pytest.mark.parametrize(
+    ("stop", "more"),
+    [
+        (at_step(13), ()),
+        (at_step(18), ()),  # where a validation is due
+        (at_step(1), ()),
+        (at_step(39), ()),
+        (at_step(40), ()),  # the last step, before its validation
+        (lambda callback, trainer: trainer.validating and trainer.global_step == 18, ()),
+        (lambda callback, trainer: trainer.validating and trainer.global_step == 40, ()),
+        (at_step(10), ()),  # where an epoch ends: ten batches
+        (at_step(13), ("trainer.accumulate_grad_batches=4", "data.num_workers=2", "data.batch_size=8")),
+        (at_step(13), ("optim.ema=0.9",)),
+        (lambda callback, trainer: trainer.validating and trainer.global_step == 27, ("optim.ema=0.9",)),
+        (
+            at_step(13),
+            ("tokenizer.source=bpe", "tokenizer.target=bpe", "tokenizer.dropout=0.1", "tokenizer.vocab_size=270"),
+        ),
+        (at_step(13), ("training.keep=2", "attention_log.every_n_steps=5", "optim.schedule=inverse_sqrt")),
+    ],
+)
+def test_a_run_that_was_interrupted_equals_one_that_was_not(
+    tmp_path: Path, short_run: Overrides, seen: Seen, stop_when: Callable[..., None], stop: Any, more: tuple[str, ...]
+) -> None:
+    train(short_run(tmp_path / "straight", *LONG, *more))
+    whole, whole_ids = tmp_path / "straight", list(seen)
+    seen.clear()
+    stop_when(stop)
+    overrides = short_run(tmp_path / "stopped", *LONG, *more)
+    with pytest.raises(KeyboardInterrupt):
+        train(overrides)
+    result = json.loads((tmp_path / "stopped" / "result.json").read_text(encoding="utf-8"))
+    assert result["status"] == "interrupted" and not (tmp_path / "stopped" / "evaluation").exists()
+
+    train([*overrides, "resume=auto"])
+
+    assert_equal_runs(tmp_path / "stopped", whole)
+    assert seen == whole_ids
+
+
+def test_what_is_complete_is_left_as_it_is(
+    tmp_path: Path, short_run: Overrides, seen: Seen, capsys: pytest.CaptureFixture[str]
+) -> None:
+    overrides = short_run(tmp_path / "run", "resume=auto")
+    first = train(overrides)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").glob("**/*")}
+    seen.clear()
+    capsys.readouterr()
+
+    again = train(overrides)
+
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run").glob("**/*")} == before
+    assert seen == [] and again.test == first.test
+    said = capsys.readouterr()
+    assert "is complete (12 steps): nothing is left to do" in said.err and "exact match" in said.out
+
+
+def test_a_run_that_stopped_while_it_was_tested_is_only_tested(
+    tmp_path: Path, short_run: Overrides, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("seq2see.runs.train.evaluate_pairs", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(short_run(tmp_path / "run"))
+    seen.clear()
+    result = train(short_run(tmp_path / "run", "resume=auto"))
+    assert seen == []
+    assert result.status == "completed" and result.steps == 12 and result.test and result.best["step"] in (6, 12)
+
+
+def test_a_longer_training_goes_on_from_the_end(
+    tmp_path: Path, short_run: Overrides, seen: Seen, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(short_run(tmp_path / "run", "optim.schedule=constant"))
+    seen.clear()
+    more = ("optim.schedule=constant", "trainer.max_steps=20", "resume=auto")
+    train(short_run(tmp_path / "run", *more))
+    assert [step for step, _ in seen] == list(range(12, 20))
+    assert "changed     trainer.max_steps 12 -> 20" in capsys.readouterr().err
+    train(short_run(tmp_path / "whole", "optim.schedule=constant", "trainer.max_steps=20"))
+    ours, theirs = (read_content(tmp_path / name / "checkpoints" / "last.ckpt").weights for name in ("run", "whole"))
+    assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
+
+
+def test_what_a_run_that_goes_on_cannot_change_is_refused(tmp_path: Path, short_run: Overrides) -> None:
+    train(short_run(tmp_path / "run"))
+    for key, old, new in (("model.dropout", "0.0", "0.3"), ("data.batch_size", "32", "16"), ("seed", "0", "4")):
+        with pytest.raises(ValueError, match=rf"{key}={new}: the run in .* has {old} and goes on with it"):
+            train(short_run(tmp_path / "run", "resume=auto", "trainer.max_steps=20", f"{key}={new}"))
+
+
+def test_only_the_run_is_named_and_nothing_is_typed_again(tmp_path: Path, short_run: Overrides) -> None:
+    train(read_overrides("train", short_run(tmp_path / "it's"), config_folder()))
+    for resume in (tmp_path / "it's", tmp_path / "it's" / "checkpoints" / "last.ckpt"):
+        overrides = read_overrides("train", [f"resume={resume}", "trainer.max_steps=14"], config_folder())
+        assert train(overrides).folder == tmp_path / "it's"
+    assert read_content(tmp_path / "it's" / "checkpoints" / "last.ckpt").step == 14
+
+
+@pytest.mark.parametrize(
+    ("resume", "message"),
+    [
+        ("nowhere", "is not in a run folder"),
+        ("run/checkpoints/best.ckpt", "holds weights alone: resume=.*run goes on from its last.ckpt"),
+        ("run run_dir=other", "is not the folder of resume"),
+        ("auto", "set run_dir too"),
+    ],
+)
+def test_what_cannot_be_resumed_is_refused_with_what_to_do(
+    tmp_path: Path, small_run: Path, monkeypatch: pytest.MonkeyPatch, resume: str, message: str
+) -> None:
+    shutil.copytree(small_run, tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        train(read_overrides("train", ["task=copy", *f"resume={resume}".split()], config_folder()))
+
+
+def test_a_run_that_has_no_checkpoint_yet_begins_anew(tmp_path: Path, short_run: Overrides, seen: Seen) -> None:
+    folder = tmp_path / "run"
+    (folder / "attention").mkdir(parents=True)
+    for name in ("config.yaml", "metrics.csv", ".config.yaml.1.part", "attention/index.json"):
+        (folder / name).write_text("half")
+    assert train(short_run(folder, "resume=auto")).status == "completed"
+    assert len(seen) == 12
+
+
+def test_a_folder_of_something_else_is_not_touched(tmp_path: Path, short_run: Overrides) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "data").write_text("mine")
+    with pytest.raises(ValueError, match="is not empty"):
+        train(short_run(tmp_path / "thesis", "resume=auto"))
+    assert (tmp_path / "thesis" / "data").read_text() == "mine"
+
+
+def test_the_weights_that_a_run_began_with_may_be_gone_when_it_goes_on(
+    tmp_path: Path, short_run: Overrides, stop_when: Callable[..., None]
+) -> None:
+    train(short_run(tmp_path / "first"))
+    stop_when(at_step(5))
+    overrides = short_run(tmp_path / "second", f"init={tmp_path / 'first'}")
+    with pytest.raises(KeyboardInterrupt):
+        train(overrides)
+    shutil.rmtree(tmp_path / "first")
+    assert train([*overrides, "resume=auto"]).status == "completed"
+
+
+def test_a_run_without_validation_pairs_goes_on_too(
+    tmp_path: Path, short_run: Overrides, seen: Seen, stop_when: Callable[..., None]
+) -> None:
+    none = ("task.valid_size=0",)
+    train(short_run(tmp_path / "straight", *none))
+    whole = list(seen)
+    seen.clear()
+    stop_when(at_step(7))
+    with pytest.raises(KeyboardInterrupt):
+        train(short_run(tmp_path / "stopped", *none))
+    train(short_run(tmp_path / "stopped", *none, "resume=auto"))
+    assert_equal_runs(tmp_path / "stopped", tmp_path / "straight")
+    assert seen == whole
+
+
+def test_training_time_goes_on_from_what_was_used(
+    tmp_path: Path, short_run: Overrides, stop_when: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("seq2see.training.budget.time.monotonic", lambda: now[0])
+    training_step = TrainingModule.training_step
+
+    def one_second(self: TrainingModule, batch: Any, batch_idx: int) -> Any:
+        now[0] += 1
+        return training_step(self, batch, batch_idx)
+
+    monkeypatch.setattr(TrainingModule, "training_step", one_second)
+    timed = ("trainer.max_steps=null", "trainer.max_time=00:00:00:10")
+    stop_when(at_step(6))
+    with pytest.raises(KeyboardInterrupt):
+        train(short_run(tmp_path / "run", *timed))
+    assert train(short_run(tmp_path / "run", *timed, "resume=auto")).steps == 10
+
+
+def test_a_gradient_that_is_not_finite_stops_the_run_before_it_reaches_the_weights(
+    tmp_path: Path, short_run: Overrides, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training_step = TrainingModule.training_step
+    weights = []
+
+    def failing(self: TrainingModule, batch: Any, batch_idx: int) -> Any:
+        loss = training_step(self, batch, batch_idx)
+        weights.append({name: value.clone() for name, value in self.model.state_dict().items()})
+        return loss * float("nan") if self.global_step == 7 else loss
+
+    monkeypatch.setattr(TrainingModule, "training_step", failing)
+    with pytest.raises(
+        RunFailed,
+        match=r"step 8: the loss or the gradient is not finite. Its batch has 12 pairs, such as number \d+, \d+",
+    ) as error:
+        train(short_run(tmp_path / "run"))
+    assert "failed.ckpt: lower optim.lr" in str(error.value)
+    assert str(seen[-1][1]) in (tmp_path / "run" / "train.log").read_text(encoding="utf-8")
+    failed = read_content(tmp_path / "run" / "checkpoints" / "failed.ckpt")
+    assert failed.step == 7
+    assert all(torch.equal(value, weights[-1][name]) for name, value in failed.weights.items())
+    result = json.loads((tmp_path / "run" / "result.json").read_text(encoding="utf-8"))
+    assert (result["status"], result["steps"]) == ("failed", 7)
+    assert read_content(tmp_path / "run" / "checkpoints" / "last.ckpt").step == 6, "goes on from before"
