@@ -410,3 +410,19 @@ def test_a_bias_of_minus_infinity_hides_a_key_on_both_paths(need_weights, masked
         assert_same(weights, expected_weights)
     output.sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in attention.parameters())
+
+
+def test_threads_do_not_choose_kernels_for_each_other() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    attention = MultiHeadAttention(8, 2).eval()
+    x = torch.randn(2, 5, 8)
+
+    def attend(_: int) -> torch.Tensor:
+        with torch.inference_mode():
+            return attention(x, x, x)[0]
+
+    with ThreadPoolExecutor(8) as threads:
+        outputs = list(threads.map(attend, range(2_000)))
+    assert all(torch.equal(output, outputs[0]) for output in outputs)
+    assert torch.backends.cuda.flash_sdp_enabled() and torch.backends.cuda.mem_efficient_sdp_enabled()

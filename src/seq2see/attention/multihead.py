@@ -1,12 +1,10 @@
 """Attention with several heads: projections, positions, two paths over the same weights, and a cache for decoding."""
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from seq2see.attention.dropout import require_probability
 from seq2see.attention.masks import broadcast_mask, limit_reach
@@ -183,26 +181,33 @@ class MultiHeadAttention(nn.Module):
         if num_queries == 1 and self.window is None:
             causal = False  # a single query stands at the last key and sees them all
         if causal and mask is None and bias is None and self.window is None and num_queries == num_keys:
-            with _backend(q, num_keys):
-                return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True, scale=scale)
+            return _kernel(q, k, v, None, dropout=dropout, causal=True, scale=scale)
         visible = limit_reach(
             broadcast_mask(mask, q, num_keys), num_queries, num_keys, causal=causal, window=self.window, device=q.device
         )
         if bias is not None:
             bias = bias.to(q.dtype)
             visible = bias if visible is None else torch.where(visible, bias, float("-inf"))
-        with _backend(q, num_keys):
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=visible, dropout_p=dropout, scale=scale)
+        return _kernel(q, k, v, visible, dropout=dropout, causal=False, scale=scale)
 
     def _split(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (B, H, T, K)
 
 
-def _backend(q: Tensor, num_keys: int) -> AbstractContextManager[object]:
-    """Plain matrix products for short sequences on a CPU, where they are faster; otherwise torch's own choice."""
-    if torch.compiler.is_compiling() or q.device.type != "cpu" or num_keys > SHORT:
-        return nullcontext()
-    return sdpa_kernel(SDPBackend.MATH)
+def _kernel(
+    q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, *, dropout: float, causal: bool, scale: float
+) -> Tensor:
+    """Plain matrix products for short sequences on a CPU, where they are faster; otherwise torch's own choice.
+
+    Called by their own name, for `sdpa_kernel` sets a choice for all threads of the process.
+    """
+    if torch.compiler.is_compiling() or q.device.type != "cpu" or k.shape[2] > SHORT:
+        return F.scaled_dot_product_attention(
+            q, k, v, attn_mask=visible, dropout_p=dropout, is_causal=causal, scale=scale
+        )
+    if visible is not None and visible.dtype == torch.bool:
+        visible = torch.zeros(visible.shape, dtype=q.dtype).masked_fill_(~visible, float("-inf"))
+    return torch.ops.aten._scaled_dot_product_attention_math(q, k, v, visible, dropout, causal, None, scale=scale)[0]
 
 
 def turn(x: Tensor, turns: Tensor | None) -> Tensor:

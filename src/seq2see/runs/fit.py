@@ -80,7 +80,12 @@ def fit(
     attention = None
     if log is not None:
         batch = prepared.valid.batch(range(len(log.examples)))
-        attention = LogAttention(log, batch, every_n_steps=options.attention_log.every_n_steps)
+        attention = LogAttention(
+            log,
+            batch,
+            every_n_steps=options.attention_log.every_n_steps,
+            of_average=options.optim.ema is not None,
+        )
     callbacks: list[Callback] = [
         LambdaCallback(on_train_start=lambda *_: listen_again()),
         pace,
@@ -98,7 +103,6 @@ def fit(
             folder.checkpoints,
             pace=pace,
             selection=selection,
-            attention=attention,
             keep=options.training.keep,
             asked=asked,
         )

@@ -118,7 +118,7 @@ class TrainingModule(L.LightningModule):
         Raises:
             NotFinite: it is not, and no loss scaling (`trainer.precision=16-mixed`) is there to skip the step.
         """
-        parameters = [parameter for parameter in self.parameters() if parameter.grad is not None]
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
         ids, self._step_ids = self._step_ids, []
         if self.trainer.precision != "16-mixed" and not (norm + self._loss_sum).isfinite():

@@ -1,8 +1,11 @@
-"""Attention maps while training: read at once, measured and written beside it."""
+"""Attention maps while training, read, measured and written beside it."""
 
+import copy
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import lightning as L
+import torch
 from lightning.pytorch.callbacks import Callback
 
 from seq2see.data import Batch
@@ -12,35 +15,45 @@ from seq2see.maps.capture import snapshot
 from seq2see.maps.table import summary
 from seq2see.training.loggers import MetricsFile
 from seq2see.training.module import TrainingModule, epoch_of
+from seq2see.transformer import Transformer
+
+KEY = "attention"  # in a checkpoint
 
 
 class LogAttention(Callback):
     """Attention maps of fixed validation pairs, before the first step, at log-spaced steps and at every validation.
 
-    What the model attends to is read at once; measuring and writing go on in a thread beside the training. Before the
-    first step and at the last, what each head is worth is measured too.
+    The weights are copied; looking at the copy, measuring and writing go on in a thread of one core beside training.
+    Before the first step and at the last, what each head is worth is measured too.
 
     Args:
         log: where they are stored.
         batch: the pairs.
         every_n_steps: store at multiples of this many optimiser steps, and at the last, instead; None: as above.
+        of_average: whether validations look at a moving average of the weights, not at what a checkpoint goes on from.
     """
 
-    def __init__(self, log: AttentionLog, batch: Batch, *, every_n_steps: int | None) -> None:
+    def __init__(self, log: AttentionLog, batch: Batch, *, every_n_steps: int | None, of_average: bool = False) -> None:
         self.attention_log = log
         self.batch = batch
         self.every_n_steps = every_n_steps
+        self.of_average = of_average
         self._stored = -1
         self._writer: ThreadPoolExecutor | None = None
         self._written: Future[tuple[int, dict[str, float]]] | None = None
+        self._copy: Transformer | None = None  # what the thread looks at
+        self._unfinished: dict[str, Any] | None = None  # what it was asked for last
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """The untrained model's maps, unless the run goes on from where they are known."""
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="attention-log")
-        if self.attention_log.history:
-            self._stored = self.attention_log.history[-1].step
-        else:
-            self._store(trainer, pl_module, {}, is_last=False)
+        assert isinstance(pl_module, TrainingModule)
+        self._writer = self._one_core()
+        self._copy = copy.deepcopy(pl_module.model)
+        known = {stored.step: dict(stored.scores) for stored in self.attention_log.history}
+        unfinished = self._unfinished or {"step": 0, "scores": {}, "is_last": False}
+        if known.get(unfinished["step"]) != unfinished["scores"] and (self._unfinished or not known):
+            self._store(trainer, pl_module, unfinished["scores"], is_last=unfinished["is_last"])
+        self._stored = trainer.global_step if trainer.global_step in known else self._stored
 
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: object, batch: Batch, batch_idx: int
@@ -71,35 +84,56 @@ class LogAttention(Callback):
         if self._writer is not None:
             self._writer.shutdown()
 
+    def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Says what is not written yet, to be looked at again by a run that goes on; or waits if it could not."""
+        if self._written is None or self._written.done():
+            checkpoint[KEY] = None
+        elif self.of_average or trainer.global_step != self._stored:
+            self.await_writer(trainer)
+            checkpoint[KEY] = None
+        else:
+            checkpoint[KEY] = self._unfinished
+
+    def on_load_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Keeps it until training starts."""
+        self._unfinished = checkpoint[KEY]
+
     def _store(
         self, trainer: L.Trainer, pl_module: L.LightningModule, scores: dict[str, float], *, is_last: bool
     ) -> None:
-        assert isinstance(pl_module, TrainingModule) and self._writer is not None
-        step = trainer.global_step
+        assert isinstance(pl_module, TrainingModule) and self._writer is not None and self._copy is not None
+        step, epoch = trainer.global_step, epoch_of(trainer)
         if step == self._stored and not scores:
             return
         self._stored = step
-        model, tokenizer = pl_module.model, pl_module.target_tokenizer
-        maps, hypotheses = snapshot(model, self.batch, limit=pl_module.length_limit)
-        effects = head_effects(model, self.batch) if step == 0 or is_last else None
-        epoch = epoch_of(trainer)
-        texts = [tokenizer.decode(said.ids) for said in hypotheses]
-        labels = [[*tokenizer.tokens(said.ids), *["<eos>"] * said.ended] for said in hypotheses]
+        self.await_writer(trainer)
+        self._copy.load_state_dict(pl_module.model.state_dict())
+        self._unfinished = {"step": step, "scores": scores, "is_last": is_last}
+        model, limit, tokenizer = self._copy, pl_module.length_limit, pl_module.target_tokenizer
 
-        def write() -> tuple[int, dict[str, float]]:
+        def look() -> tuple[int, dict[str, float]]:
+            maps, hypotheses = snapshot(model, self.batch, limit=limit)
             self.attention_log.append(
                 step,
                 maps,
                 epoch=epoch,
                 scores=scores,
-                hypotheses=texts,
-                hypothesis_tokens=labels,
-                effects=effects,
+                hypotheses=[tokenizer.decode(said.ids) for said in hypotheses],
+                hypothesis_tokens=[[*tokenizer.tokens(said.ids), *["<eos>"] * said.ended] for said in hypotheses],
+                effects=head_effects(model, self.batch) if step == 0 or is_last else None,
             )
             return step, summary([row for row in self.attention_log.measures() if row.step == step])
 
-        self.await_writer(trainer)
-        self._written = self._writer.submit(write)
+        self._written = self._writer.submit(look)
+
+    def _one_core(self) -> ThreadPoolExecutor:
+        num_threads = torch.get_num_threads()
+        writer = ThreadPoolExecutor(
+            1, thread_name_prefix="attention-log", initializer=torch.set_num_threads, initargs=(1,)
+        )
+        writer.submit(torch.get_num_threads).result()
+        torch.set_num_threads(num_threads)  # the thread's number would be that of threads to come
+        return writer
 
     def await_writer(self, trainer: L.Trainer) -> None:
         """Waits for the last step's files, and gives its numbers to the loggers under that step."""

@@ -12,7 +12,6 @@ import torch
 from lightning.pytorch.callbacks import Callback
 
 from seq2see.data import Batch
-from seq2see.training.callbacks.attention import LogAttention
 from seq2see.training.callbacks.pace import Pace, Selection
 from seq2see.training.module import NotFinite, TrainingModule
 
@@ -33,7 +32,6 @@ class Checkpoints(Callback):
         folder: where they go.
         pace: when the run validates.
         selection: which validation is the best.
-        attention: what writes maps, if they are logged.
         keep: newest checkpoints kept beside those two, as `step-00000400.ckpt`; None: none.
         asked: whether somebody wants the run to stop; looked at between optimiser steps.
     """
@@ -44,14 +42,12 @@ class Checkpoints(Callback):
         *,
         pace: Pace,
         selection: Selection,
-        attention: LogAttention | None = None,
         keep: int | None = None,
         asked: Callable[[], bool] = lambda: False,
     ) -> None:
         self.folder = folder
         self.pace = pace
         self.selection = selection
-        self.attention = attention
         self.keep = keep
         self.asked = asked
         self._finished = False
@@ -138,8 +134,6 @@ class Checkpoints(Callback):
             raise Stopped
 
     def _save(self, trainer: L.Trainer) -> None:
-        if self.attention is not None:
-            self.attention.await_writer(trainer)
         for logger in trainer.loggers:
             logger.save()
         trainer.save_checkpoint(self.last)
