@@ -201,7 +201,7 @@ def test_the_step_stands_in_the_title_and_one_that_is_not_stored_is_told_those_t
     attention(AttentionOptions(run=str(small_run), format=AttentionFormat.terminal, step=steps[1], layer=1, head=1))
     assert capsys.readouterr().out.split("\n")[0] == f"cross attention, layer 1, head 1, step {steps[1]}"
     missing = next(step for step in range(steps[-1]) if step not in steps)
-    with pytest.raises(ValueError, match=f"step={missing} is not stored: there are maps of step 0, 1, .*{steps[-1]}$"):
+    with pytest.raises(ValueError, match=f"step={missing} is not stored: there are maps of step 0, 4, .*{steps[-1]}$"):
         attention(AttentionOptions(run=str(small_run), step=missing))
 
 
@@ -250,7 +250,7 @@ def test_the_page_opens_with_what_was_chosen(small_run: Path, texts: dict[str, s
     run = str(small_run)
     own = {"layer": 1, "head": 2, "norms": True, "kind": AttentionKind.encoder}
     assert view(ckpt=run, input=texts["input"], **own) == "kind=encoder&layer=1&head=2&cells=norms"
-    assert view(run=run, step=1, **own) == "kind=encoder&layer=1&head=2&step=1&cells=norms"
+    assert view(run=run, step=4, **own) == "kind=encoder&layer=1&head=2&step=4&cells=norms"
     assert view(run=run, kind=AttentionKind.decoder, layer=1) == "kind=decoder&layer=1&head=1"
     chosen = json.loads((small_run / "evaluation" / "test.json").read_text(encoding="utf-8"))["alignment"]["predicts"]
     assert view(ckpt=run, input=texts["input"]) == f"kind=cross&layer={chosen['layer']}&head={chosen['head']}"

@@ -17,6 +17,8 @@ from seq2see.maps.store import Maps
 from seq2see.text import EOS, PAD
 from seq2see.transformer import Transformer
 
+MOST_LONGER = 4  # tokens: a model that has not learned to stop writes on and on, which takes long and shows nothing
+
 
 class Snapshot(NamedTuple):
     """What a model attends to, and what it says.
@@ -56,7 +58,7 @@ def snapshot(model: Transformer, batch: Batch, *, limit: LengthLimit) -> Snapsho
     Args:
         model: as in `capture`.
         batch: B pairs.
-        limit: how long an output may get.
+        limit: how long an output may get; nor is it more than `MOST_LONGER` tokens longer than the longest reference.
     """
     with evaluation_mode(model):
         encoder, memory = _encoder_maps(model, batch, norms=True)
@@ -87,7 +89,8 @@ def _outputs(model: Transformer, batch: Batch, states: Tensor, limit: LengthLimi
         limit: how long an output may get.
     """
     log_probs = next_log_probs(model.output_proj(states))
-    tgt_out, limits = batch.tgt_out.to(states.device), [limit.of(length) for length in batch.src_mask.sum(1).tolist()]
+    tgt_out, longest = batch.tgt_out.to(states.device), batch.tgt_out.shape[1] + MOST_LONGER
+    limits = [min(limit.of(length), longest) for length in batch.src_mask.sum(1).tolist()]
     real = tgt_out != PAD
     scores = log_probs.gather(2, tgt_out[:, :, None])[:, :, 0].masked_fill(~real, 0).sum(1).tolist()
     is_right = ((log_probs.argmax(-1) == tgt_out) | ~real).all(1).tolist()

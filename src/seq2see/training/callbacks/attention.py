@@ -18,6 +18,7 @@ from seq2see.training.module import TrainingModule, epoch_of
 from seq2see.transformer import Transformer
 
 KEY = "attention"  # in a checkpoint
+FIRST = 4  # step of the powers of 2 at which maps are read: before, nothing has been learned
 
 
 class LogAttention(Callback):
@@ -61,7 +62,7 @@ class LogAttention(Callback):
         """Maps at the steps that are due."""
         step = trainer.global_step
         if self.every_n_steps is None:
-            due, is_last = step & (step - 1) == 0, False  # the last step is validated
+            due, is_last = step >= FIRST and step & (step - 1) == 0, False  # the last step is validated
         else:
             due, is_last = step % self.every_n_steps == 0 or trainer.should_stop, trainer.should_stop
         if due:
