@@ -3,12 +3,13 @@
 Examples:
   python scripts/benchmark.py                          everything
   python scripts/benchmark.py suite=load               a million pairs: starts, memory, loader
-  python scripts/benchmark.py suite=train              a step beside torch's and Hugging Face's
+  python scripts/benchmark.py suite=train              a step beside its peers', and what the gain is of
+  python scripts/benchmark.py suite=solve              ten runs of reverse, one of the default: long
   python scripts/benchmark.py suite=decode rounds=5    beside Hugging Face and CTranslate2
   python scripts/benchmark.py output=speed.json        the figures as a file, too
 
 Settings are key=value:
-  suite=         load, train, decode; all if left out
+  suite=         start, load, train, solve, decode, maps, growth; all if left out
   rounds=3       medians are of so many, after one to warm up
   pairs=1000000  of suite=load
 

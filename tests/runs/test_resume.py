@@ -118,25 +118,48 @@ def effective(seen: Seen) -> Seen:
     return [(step, ids) for step in sorted(known) for ids in known[step]]
 
 
+def in_validation(step: int) -> Callable[[Checkpoints, Any], bool]:
+    return lambda callback, trainer: trainer.validating and trainer.global_step == step
+
+
 @pytest.mark.parametrize(
     ("stop", "more"),
     [
-        (at_step(13), ()),
-        (at_step(18), ()),  # where a validation is due
-        (at_step(1), ()),
-        (at_step(39), ()),
-        (at_step(40), ()),  # the last step, before its validation
-        (lambda callback, trainer: trainer.validating and trainer.global_step == 18, ()),
-        (lambda callback, trainer: trainer.validating and trainer.global_step == 40, ()),
-        (at_step(10), ()),  # where an epoch ends: ten batches
-        (at_step(13), ("trainer.accumulate_grad_batches=4", "data.num_workers=2", "data.batch_size=8")),
-        (at_step(13), ("optim.ema=0.9",)),
-        (lambda callback, trainer: trainer.validating and trainer.global_step == 27, ("optim.ema=0.9",)),
-        (
-            at_step(13),
-            ("tokenizer.source=bpe", "tokenizer.target=bpe", "tokenizer.dropout=0.1", "tokenizer.vocab_size=270"),
+        pytest.param(
+            at_step(13), ("trainer.accumulate_grad_batches=4", "data.num_workers=2", "data.batch_size=8"), id="workers"
         ),
-        (at_step(13), ("training.keep=2", "attention_log.every_n_steps=5", "optim.schedule=inverse_sqrt")),
+        pytest.param(in_validation(27), ("optim.ema=0.9",), id="ema-in-validation"),
+        pytest.param(at_step(40), (), id="last-step"),
+        *(
+            pytest.param(stop, more, id=name, marks=pytest.mark.slow)
+            for name, stop, more in (
+                ("middle", at_step(13), ()),
+                ("validation-due", at_step(18), ()),
+                ("first-step", at_step(1), ()),
+                ("last-but-one", at_step(39), ()),
+                ("in-validation", in_validation(18), ()),
+                ("in-last-validation", in_validation(40), ()),
+                ("epoch-end", at_step(10), ()),
+                ("ema", at_step(13), ("optim.ema=0.9",)),
+                (
+                    "resegmented",
+                    at_step(13),
+                    (
+                        "tokenizer.source=bpe",
+                        "tokenizer.target=bpe",
+                        "tokenizer.dropout=0.1",
+                        "tokenizer.vocab_size=270",
+                    ),
+                ),
+                (
+                    "kept",
+                    at_step(13),
+                    ("training.keep=2", "attention_log.every_n_steps=5", "optim.schedule=inverse_sqrt"),
+                ),
+                ("part-of-the-batches", at_step(13), ("trainer.limit_train_batches=4",)),
+                ("shares-of-an-epoch", at_step(13), ("trainer.val_check_interval=0.5",)),
+            )
+        ),
     ],
 )
 def test_a_run_that_was_interrupted_equals_one_that_was_not(
@@ -326,3 +349,14 @@ def test_a_gradient_that_is_not_finite_stops_the_run_before_it_reaches_the_weigh
     result = json.loads((tmp_path / "run" / "result.json").read_text(encoding="utf-8"))
     assert (result["status"], result["steps"]) == ("failed", 7)
     assert read_content(tmp_path / "run" / "checkpoints" / "last.ckpt").step == 6, "goes on from before"
+
+
+@pytest.mark.parametrize(
+    ("size", "said"), [(0, "no pairs to validate: the last checkpoint"), (3, "3 pairs to validate are few")]
+)
+def test_few_pairs_to_validate_are_said_once(
+    tmp_path: Path, short_run: Overrides, capsys: pytest.CaptureFixture[str], size: int, said: str
+) -> None:
+    result = train(short_run(tmp_path / "run", f"task.valid_size={size}", "task.ood_size=0"))
+    assert capsys.readouterr().err.count(said) == 1
+    assert result.status == "completed" and (result.best == {}) == (size == 0)

@@ -39,11 +39,25 @@ def test_the_folder_holds_what_is_promised(small_run: Path) -> None:
 
 def test_the_result_has_its_keys_and_says_completed(small_run: Path) -> None:
     result = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
-    assert list(result) == ["status", "steps", "seconds", "best", "test", "ood", "expected", "versions"]
+    assert list(result) == ["status", "steps", "seconds", "best", "test", "ood", "expected", "cost", "versions"]
     assert result["status"] == "completed" and result["steps"] == 12
     assert set(result["best"]) == {"step", "metric", "value"}
     for split in ("test", "ood"):
         assert {"loss", "exact_match", "bleu", "chrf", "alignment_error_rate"} <= set(result[split])
+
+
+def test_the_result_says_what_the_training_cost(small_run: Path) -> None:
+    cost = json.loads((small_run / "result.json").read_text(encoding="utf-8"))["cost"]
+    model, steps = load(str(small_run)).model, 12
+    matrices = sum(parameter.numel() for parameter in model.parameters() if parameter.ndim == 2)
+    most_tokens = 32 * (7 + 7)  # pairs of at most six letters and EOS
+    assert 0.2 < cost["step_flops"] / (6 * matrices * most_tokens / 2) < 2, (
+        "two operations a weight, forward and twice back"
+    )
+    assert cost["tokens_per_second"] > 0 and cost["matrix_peak"] > 1e9 and cost["peak_memory"] > 2**20
+    seconds = cost["step_flops"] * steps / cost["flops_per_second"]
+    assert 0 < seconds < json.loads((small_run / "result.json").read_text(encoding="utf-8"))["seconds"]
+    assert " GFLOP a step, " in (small_run / "train.log").read_text(encoding="utf-8")
 
 
 def test_metrics_have_one_row_a_step_and_the_last_step_is_validated(small_run: Path) -> None:

@@ -114,6 +114,7 @@ class Suite(Enum):
     solve = "solve"
     decode = "decode"
     maps = "maps"
+    growth = "growth"
 
 
 class TranslationFormat(Enum):

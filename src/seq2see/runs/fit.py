@@ -11,6 +11,7 @@ from lightning.pytorch.loggers import Logger
 from seq2see.data import AnyPairs, make_loader
 from seq2see.maps import AttentionLog
 from seq2see.options import LoggerKind, TrainOptions
+from seq2see.runs.cost import Cost
 from seq2see.runs.data import normalized_targets
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import Prepared, steps_an_epoch, train_loader
@@ -42,11 +43,13 @@ class Outcome:
     Args:
         steps: optimiser steps done.
         best: step and score of the best checkpoint; None without validation.
+        cost: of this process's training; None if it was interrupted.
         interrupted: whether it was stopped before its end.
     """
 
     steps: int
     best: tuple[int, float] | None
+    cost: Cost | None = None
     interrupted: bool = False
 
 
@@ -123,7 +126,18 @@ def fit(
             interrupted = True
         except SystemExit as end:  # what Lightning makes of an interrupt that nobody held back
             raise end.__context__ if isinstance(end.__context__, KeyboardInterrupt) else end from None
-    return Outcome(trainer.global_step, selection.best, interrupted)
+    before = 0 if earlier is None else earlier.step
+    cost = (
+        None
+        if interrupted
+        else Cost.of(
+            prepared,
+            steps=trainer.global_step - before,
+            tokens=module.tokens_trained,
+            seconds=budget.seconds - budget.seconds_before,
+        )
+    )
+    return Outcome(trainer.global_step, selection.best, cost, interrupted)
 
 
 def _module(prepared: Prepared) -> TrainingModule:

@@ -17,6 +17,7 @@ from seq2see.training.budget import Budget
 from seq2see.transformer import Transformer
 
 NUM_VALIDATION = 2_000  # pairs at most that each validation looks at
+FEW_VALIDATION = 10  # a single pair is a tenth of the score then
 
 
 @dataclass
@@ -54,6 +55,12 @@ def prepare(options: TrainOptions, *, goes_on: bool = False) -> Prepared:
     notes = [*task.notes, *notes]
     if encoded.num_dropped:
         notes.append(f"{encoded.num_dropped:,} pairs longer than data.max_length ({options.data.max_length}) left out")
+    if not valid_pairs:
+        notes.append("no pairs to validate: the last checkpoint is the best one, and patience and select do nothing")
+    elif len(valid_pairs) < FEW_VALIDATION:
+        notes.append(
+            f"{len(valid_pairs)} pairs to validate are few: the best checkpoint is chosen by chance among good ones"
+        )
     train = _resegmented(encoded, source, target, options) if options.tokenizer.dropout else encoded
     tested = EncodedPairs.from_pairs(
         task.pairs("test") if options.model.position is Position.learned else [], source, target

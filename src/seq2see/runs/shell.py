@@ -12,7 +12,7 @@ from typing import Any
 from seq2see.runs.failures import RunFailed
 from seq2see.runs.memory import keep_freed_memory
 from seq2see.runs.overrides import UsageError, read_overrides
-from seq2see.runs.signals import Terminated, listen
+from seq2see.runs.signals import Terminated, listen, stop_if_asked
 
 USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
 MODULES = {"data": "data_report"}  # of commands that have another module in `runs` than the one of their name
@@ -37,7 +37,11 @@ def run(command: str, arguments: list[str]) -> int:
     listen()
     keep_freed_memory()
     try:
-        return _run(command, arguments)
+        try:
+            return _run(command, arguments)
+        except Exception:
+            stop_if_asked()  # a signal that is raised in the middle of an import may come out as another error
+            raise
     except ValueError as error:
         print(_readable(f"{command}: {error}"), file=sys.stderr)
         return USER

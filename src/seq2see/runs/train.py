@@ -28,7 +28,7 @@ from seq2see.runs.prepare import Prepared, prepare
 from seq2see.runs.resume import Earlier, find_earlier, run_to_go_on
 from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
-from seq2see.runs.terminal import Stopwatch, Terminal
+from seq2see.runs.terminal import Stopwatch, Terminal, shortened
 from seq2see.tasks import Pair
 from seq2see.tasks.whole_file import write_text
 
@@ -45,6 +45,7 @@ class Result:
         test: scores on the test pairs.
         ood: scores on pairs unlike those of training, longer or combined anew; empty where the task has none.
         expected: the range to expect from an unchanged recipe, and whether it is met; empty for others.
+        cost: operations, tokens a second, memory; see `Cost`; empty if nothing was left to train.
         versions: of what made it.
         folder: the run folder; not in the file.
     """
@@ -56,6 +57,7 @@ class Result:
     test: dict[str, float] = field(default_factory=dict)
     ood: dict[str, float] = field(default_factory=dict)
     expected: dict[str, Any] = field(default_factory=dict)
+    cost: dict[str, float | None] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     folder: Path = field(default_factory=Path)
 
@@ -185,6 +187,9 @@ def _train(
     result.steps = outcome.steps
     if outcome.interrupted:
         stop_if_asked()
+    if outcome.cost is not None:
+        result.cost = asdict(outcome.cost)
+        terminal.say(shortened(f"\n  {'cost':<11} {outcome.cost.line()}"))
     return outcome.steps, outcome.best
 
 

@@ -78,6 +78,7 @@ class TrainingModule(L.LightningModule):
         self.example_input_array = None
         self._loss_sum: Tensor | float = 0.0  # since the last logged step
         self._token_sum = 0
+        self.tokens_trained = 0  # real target tokens, in this process
         self._step_tokens: list[int] = []  # of the micro-batches of this optimiser step
         self._step_ids: list[Tensor] = []
         self._val_loss = MeanMetric()
@@ -93,6 +94,7 @@ class TrainingModule(L.LightningModule):
         result = label_smoothed_cross_entropy(logits, batch.tgt_out[real], smoothing=smoothing)
         self._loss_sum = self._loss_sum + result.loss
         self._token_sum += result.tokens
+        self.tokens_trained += result.tokens
         self._step_tokens.append(result.tokens)
         self._step_ids.append(batch.ids)
         # Lightning divides by accumulate_grad_batches; on_before_optimizer_step mends the rest.

@@ -2,11 +2,12 @@
 
 import os
 import platform
-import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
+
+from seq2see.runs.cost import matrix_peak
 
 SIDE, PRODUCTS = 2048, 5  # of the square matrices, and how many products a round
 
@@ -30,15 +31,8 @@ class Machine:
     @classmethod
     def measure(cls) -> "Machine":
         """Takes a second or two."""
-        matrix = torch.randn(SIDE, SIDE)
-        best = float("inf")
-        for _ in range(5):
-            start = time.perf_counter()
-            for _ in range(PRODUCTS):
-                torch.mm(matrix, matrix)
-            best = min(best, (time.perf_counter() - start) / PRODUCTS)
         load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-        return cls(_processor(), torch.get_num_threads(), load, 2 * SIDE**3 / best)
+        return cls(_processor(), torch.get_num_threads(), load, matrix_peak(SIDE, PRODUCTS, rounds=5))
 
     def __str__(self) -> str:
         busy = "\nBUSY: the ratios are not to be trusted" if self.load > 0.5 else ""

@@ -1,0 +1,90 @@
+"""What a training costs: operations, tokens a second, memory, and how much of the machine it made use of."""
+
+import sys
+import time
+from dataclasses import dataclass
+from itertools import islice
+
+import torch
+from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+from seq2see.runs.prepare import Prepared, train_loader
+from seq2see.text import PAD
+
+NUM_BATCHES = 3  # whose operations are counted
+SIDE, PRODUCTS = 1024, 3  # of the square matrices whose products are the machine's peak
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one process's training, validations and logging included.
+
+    Args:
+        step_flops: floating-point operations of an optimiser step: matrix products, forward and backward.
+        tokens_per_second: real target tokens.
+        flops_per_second: of the whole training.
+        matrix_peak: floating-point operations a second of float32 products of large matrices, on a CPU; else None.
+        peak_memory: bytes of the process at most; None where the system does not say.
+    """
+
+    step_flops: float
+    tokens_per_second: float
+    flops_per_second: float
+    matrix_peak: float | None
+    peak_memory: int | None
+
+    @classmethod
+    def of(cls, prepared: Prepared, *, steps: int, tokens: int, seconds: float) -> "Cost":
+        """Of so many steps on so many target tokens in so many seconds of training; takes a moment to measure."""
+        flops = _step_flops(prepared)
+        seconds = max(seconds, 1e-9)
+        on_cpu = next(prepared.trained.model.parameters()).device.type == "cpu"
+        peak = matrix_peak(SIDE, PRODUCTS, rounds=3) if on_cpu else None
+        return cls(flops, tokens / seconds, flops * steps / seconds, peak, _peak_memory())
+
+    def line(self) -> str:
+        """For the summary."""
+        parts = [f"{self.step_flops / 1e9:,.1f} GFLOP a step", f"{self.tokens_per_second:,.0f} target tokens/s"]
+        if self.matrix_peak:
+            parts.append(f"{self.flops_per_second / self.matrix_peak:.0%} of the peak")
+        if self.peak_memory:
+            parts.append(f"{self.peak_memory / 2**20:,.0f} MiB")
+        return ", ".join(parts)
+
+
+def matrix_peak(side: int, products: int, *, rounds: int) -> float:
+    """Floating-point operations a second of float32 products of square matrices: the best of some rounds."""
+    matrix, best = torch.randn(side, side), float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(products):
+            torch.mm(matrix, matrix)
+        best = min(best, (time.perf_counter() - start) / products)
+    return 2 * side**3 / best
+
+
+def _step_flops(prepared: Prepared) -> float:
+    """Mean over a few batches; leaves no trace in the weights or the random state."""
+    model, loader = prepared.trained.model, train_loader(prepared.options, prepared.train)
+    counts = []
+    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        for batch in islice(loader, NUM_BATCHES):
+            with FlopCounterMode(display=False) as counter:
+                device = next(model.parameters()).device
+                src, src_mask, tgt_in, tgt_out = (part.to(device) for part in batch[1:])
+                states = model.decode_states(tgt_in, model.encode(src, src_mask), src_mask)
+                real = tgt_out != PAD
+                F.cross_entropy(model.output_proj(states[real]), tgt_out[real]).backward()
+            counts.append(counter.get_total_flops())
+    model.zero_grad(set_to_none=True)
+    return sum(counts) / max(len(counts), 1) * prepared.options.trainer.accumulate_grad_batches
+
+
+def _peak_memory() -> int | None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
