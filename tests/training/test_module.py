@@ -2,13 +2,17 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 
+from seq2see.data import Batch, EncodedPairs
 from seq2see.options import DataOptions, LettersOptions, ModelOptions, OptimOptions, TrainerOptions, TrainOptions
 from seq2see.runs.fit import fit
 from seq2see.runs.folder import RunFolder
-from seq2see.runs.prepare import prepare
+from seq2see.runs.prepare import Prepared, prepare
 from seq2see.runs.terminal import Terminal
+from seq2see.training.budget import Budget
+from seq2see.training.module import TrainingModule
 
 
 def weights_after(tmp_path: Path, *, batch_size: int, accumulate: int, steps: int = 3) -> dict[str, torch.Tensor]:
@@ -49,14 +53,23 @@ def test_without_validation_pairs_the_last_checkpoint_is_the_best(tmp_path: Path
     assert {path.name for path in checkpoints.iterdir()} == {"best.ckpt", "last.ckpt"}
 
 
-def test_decayed_are_the_matrices_of_the_layers_alone() -> None:
-    from seq2see.training.budget import Budget
-    from seq2see.training.module import TrainingModule
+def long_and_short(num_pairs: int) -> tuple[TrainingModule, EncodedPairs]:
+    """A module in double precision, not attached to a trainer, and pairs of 2 to 40 letters."""
+    torch.manual_seed(0)
+    prepared = prepare(
+        TrainOptions(
+            task=LettersOptions("copy", train_size=num_pairs, valid_size=0, test_size=0, min_length=2, max_length=40),
+            model=ModelOptions(d_model=16, d_ff=32, num_heads=2),
+            optim=OptimOptions(label_smoothing=0.1),
+        )
+    )
+    assert isinstance(prepared.train, EncodedPairs)
+    return module_of(prepared), prepared.train
 
-    options = TrainOptions(task=LettersOptions("copy", train_size=24, valid_size=4, test_size=0))
-    prepared = prepare(options)
-    module = TrainingModule(
-        prepared.trained.model,
+
+def module_of(prepared: Prepared) -> TrainingModule:
+    return TrainingModule(
+        prepared.trained.model.double(),
         prepared.options,
         budget=Budget(1),
         source_tokenizer=prepared.source_tokenizer,
@@ -65,6 +78,58 @@ def test_decayed_are_the_matrices_of_the_layers_alone() -> None:
         length_limit=prepared.trained.length_limit,
         about={},
     )
+
+
+def gradients(module: TrainingModule, batches: list[Batch]) -> list[torch.Tensor]:
+    """Of an optimiser step that accumulates these."""
+    module.zero_grad()
+    module.options.trainer.accumulate_grad_batches = len(batches)
+    for number, batch in enumerate(batches):
+        (module.training_step(batch, number) / len(batches)).backward()  # as Lightning does
+    module.on_before_optimizer_step(torch.optim.SGD(module.parameters(), lr=0.0))
+    return [parameter.grad.clone() for parameter in module.parameters() if parameter.grad is not None]
+
+
+def test_eight_long_and_short_pairs_have_the_gradients_of_four_times_two() -> None:
+    module, pairs = long_and_short(8)
+    whole = gradients(module, [pairs.batch(range(8))])
+    parts = gradients(module, [pairs.batch(range(begin, begin + 2)) for begin in range(0, 8, 2)])
+    for part, one in zip(parts, whole, strict=True):
+        torch.testing.assert_close(part, one, rtol=0, atol=1e-6)
+
+
+def test_fifty_columns_of_padding_change_neither_loss_nor_gradients() -> None:
+    module, pairs = long_and_short(8)
+    batch = pairs.batch(range(8))
+    whole, loss = gradients(module, [batch]), module.take_train_loss()
+    more = torch.zeros(8, 50, dtype=torch.int64)  # PAD
+    padded = Batch(
+        batch.ids,
+        torch.cat((batch.src, more), 1),
+        torch.cat((batch.src_mask, more.bool()), 1),
+        torch.cat((batch.tgt_in, more), 1),
+        torch.cat((batch.tgt_out, more), 1),
+    )
+    for part, one in zip(gradients(module, [padded]), whole, strict=True):
+        torch.testing.assert_close(part, one, rtol=0, atol=1e-12)
+    assert module.take_train_loss() == pytest.approx(loss, abs=1e-12)
+
+
+def test_the_loss_of_an_epoch_is_the_same_at_any_batch_size() -> None:
+    module, pairs = long_and_short(64)
+    losses = []
+    for size in (1, 7, 64):
+        with torch.no_grad():
+            for begin in range(0, 64, size):
+                module.training_step(pairs.batch(range(begin, min(begin + size, 64))), 0)
+        losses.append(module.take_train_loss())
+    assert losses == pytest.approx([losses[0]] * 3, abs=1e-12)
+
+
+def test_decayed_are_the_matrices_of_the_layers_alone() -> None:
+    options = TrainOptions(task=LettersOptions("copy", train_size=24, valid_size=4, test_size=0))
+    prepared = prepare(options)
+    module = module_of(prepared)
     decayed, others = module.configure_optimizers().param_groups
     names = {id(parameter): name for name, parameter in module.named_parameters()}
     assert decayed["weight_decay"] > 0 and others["weight_decay"] == 0
