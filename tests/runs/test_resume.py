@@ -54,7 +54,9 @@ def stop_when(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Checkpoint
             stop_if_asked(self, trainer)
 
         def stopped() -> None:
-            raise KeyboardInterrupt
+            if arrived == [True]:
+                arrived.append(False)
+                raise KeyboardInterrupt
 
         monkeypatch.setattr(Checkpoints, "stop_if_asked", arriving)
         monkeypatch.setattr("seq2see.runs.train.stop_if_asked", stopped)
@@ -179,6 +181,60 @@ def test_a_run_that_was_interrupted_equals_one_that_was_not(
 
     assert_equal_runs(tmp_path / "stopped", whole)
     assert seen == whole_ids
+
+
+@pytest.mark.parametrize("stops", [(10, 13), (20, 25, 33)])
+def test_a_run_that_goes_on_from_the_end_of_an_epoch_may_be_stopped_again(
+    tmp_path: Path, short_run: Overrides, seen: Seen, stop_when: Callable[..., None], stops: tuple[int, ...]
+) -> None:
+    train(short_run(tmp_path / "straight", *LONG))
+    whole = list(seen)
+    seen.clear()
+    for step in stops:
+        stop_when(at_step(step))
+        with pytest.raises(KeyboardInterrupt):
+            train(short_run(tmp_path / "stopped", *LONG, "resume=auto"))
+    train(short_run(tmp_path / "stopped", *LONG, "resume=auto"))
+    assert seen == whole
+    assert_equal_runs(tmp_path / "stopped", tmp_path / "straight")
+
+
+def test_a_longer_training_that_is_stopped_at_once_is_not_forgotten(
+    tmp_path: Path, short_run: Overrides, seen: Seen, stop_when: Callable[..., None]
+) -> None:
+    train(short_run(tmp_path / "run"))
+    longer = short_run(tmp_path / "run", "trainer.max_steps=20", "resume=auto")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TrainingModule, "training_step", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            train(longer)
+    seen.clear()
+    assert train(longer).steps == 20
+    assert [step for step, _ in seen] == list(range(12, 20))
+
+
+def test_other_pairs_are_refused(tmp_path: Path, short_run: Overrides, stop_when: Callable[..., None]) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    files = ["task=files", f"task.train={pairs}", "trainer.max_steps=8", "model.d_model=16", "data.batch_size=16"]
+    pairs.write_text("".join(f"a{n} b\tb a{n}\n" for n in range(200)), encoding="utf-8")
+    stop_when(at_step(5))
+    with pytest.raises(KeyboardInterrupt):
+        train([*files, f"run_dir={tmp_path / 'run'}"])
+    pairs.write_text("".join(f"x{n} y\ty x{n}\n" for n in range(200)), encoding="utf-8")
+    with pytest.raises(ValueError, match="the pairs are not those that .* was begun with"):
+        train([*files, f"run_dir={tmp_path / 'run'}", "resume=auto"])
+
+
+def test_without_validation_the_moving_average_is_the_best_and_the_run_can_be_made_longer(
+    tmp_path: Path, short_run: Overrides
+) -> None:
+    none = ("task.valid_size=0", "optim.ema=0.9", "optim.schedule=constant")
+    train(short_run(tmp_path / "run", *none))
+    best, last = (read_content(tmp_path / "run" / "checkpoints" / name) for name in ("best.ckpt", "last.ckpt"))
+    assert all(torch.equal(value, last.weights[name]) for name, value in best.weights.items())
+    raw = last.values["training_weights"]
+    assert any(not torch.equal(value, raw[f"model.{name}"]) for name, value in best.weights.items())
+    assert train(short_run(tmp_path / "run", *none, "trainer.max_steps=15", "resume=auto")).steps == 15
 
 
 def test_what_is_complete_is_left_as_it_is(

@@ -1,5 +1,6 @@
 """Which pairs make a batch: ones of similar length, so that little is padded, in an order that the seed decides."""
 
+import zlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -107,7 +108,13 @@ class LengthBuckets(Sampler[list[int]]):
 
     def _stays(self) -> dict[str, int]:
         """What must be the same for a position to mean the same batch."""
-        return {"seed": self._seed, "num_pairs": self._num_pairs, "world_size": self._world_size}
+        lengths = np.concatenate([self._source_lengths, self._target_lengths]).astype(np.int64)
+        return {
+            "seed": self._seed,
+            "num_pairs": self._num_pairs,
+            "lengths": zlib.crc32(lengths.tobytes()),
+            "world_size": self._world_size,
+        }
 
     def _batches(self) -> list[np.ndarray]:
         epoch = self.epoch if self._shuffle else 0

@@ -1,5 +1,7 @@
 """Encoded pairs as a stream of batches, with the position that it has reached."""
 
+import os
+import signal
 from collections.abc import Iterator
 
 import numpy as np
@@ -30,6 +32,7 @@ class Loader(DataLoader[Batch]):
             num_workers=num_workers,
             collate_fn=_as_arrays,  # pyright: ignore[reportArgumentType]  # a batch comes whole, not as a list
             persistent_workers=num_workers > 0,
+            worker_init_fn=_apart,
             generator=torch.Generator().manual_seed(seed),  # without one each iteration draws from the global generator
         )
 
@@ -74,6 +77,13 @@ class _WithEpoch(Sampler[tuple[int, list[int]]]):
 
     def set_epoch(self, epoch: int) -> None:
         self._buckets.set_epoch(epoch)
+
+
+def _apart(worker: int) -> None:
+    """A signal to the whole group of processes is for the one that trains, which ends its workers itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()
 
 
 def _as_arrays(batch: Batch) -> tuple[np.ndarray, ...]:

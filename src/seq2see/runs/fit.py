@@ -30,7 +30,7 @@ from seq2see.training.callbacks import (
 )
 from seq2see.training.checkpoint_io import AtomicCheckpointIO
 from seq2see.training.loggers import MetricsFile
-from seq2see.training.module import TrainingModule
+from seq2see.training.module import NotFinite, TrainingModule
 from seq2see.training.moving_average import MovingAverage
 
 NUM_SAMPLES = 200  # validation pairs that each validation translates freely
@@ -124,8 +124,14 @@ def fit(
             )
         except Stopped:
             interrupted = True
-        except SystemExit as end:  # what Lightning makes of an interrupt that nobody held back
-            raise end.__context__ if isinstance(end.__context__, KeyboardInterrupt) else end from None
+        except RuntimeError as error:  # such as that of a worker process that a signal has ended
+            if isinstance(error, NotFinite) or not asked():
+                raise
+            interrupted = True
+        except SystemExit as end:  # what Lightning makes of a signal
+            if not asked():
+                raise end.__context__ if isinstance(end.__context__, KeyboardInterrupt) else end from None
+            interrupted = True
     before = 0 if earlier is None else earlier.step
     cost = (
         None

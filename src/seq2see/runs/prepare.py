@@ -118,7 +118,9 @@ def _budget(options: TrainOptions, pairs: AnyPairs) -> Budget:
 
 def steps_an_epoch(options: TrainOptions, pairs: AnyPairs) -> int:
     """Optimiser steps that go through all pairs once."""
-    return -(-len(train_loader(options, pairs)) // options.trainer.accumulate_grad_batches)
+    num_batches, limit = len(train_loader(options, pairs)), options.trainer.limit_train_batches
+    num_batches = min(num_batches, limit) if isinstance(limit, int) else max(int(num_batches * limit), 1)
+    return -(-num_batches // options.trainer.accumulate_grad_batches)
 
 
 def train_loader(options: TrainOptions, pairs: AnyPairs) -> Loader:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from seq2see.maps import AttentionLog
 from seq2see.options import TrainOptions
-from seq2see.runs.checkpoint_content import read_content
+from seq2see.runs.checkpoint_content import KEY, read_content
 from seq2see.runs.config import to_plain
 from seq2see.runs.folder import RunFolder
+from seq2see.runs.prepare import Prepared
 from seq2see.tasks.whole_file import write_text
 
 # Keys that take effect from the step on at which a run goes on; all others would make it another run.
@@ -21,6 +20,7 @@ CHANGEABLE = (
     "trainer.log_every_n_steps", "trainer.limit_val_batches", "trainer.accelerator", "trainer.detect_anomaly",
     "trainer.deterministic", "trainer.gradient_clip_val", "trainer.gradient_clip_algorithm",
     "training.patience", "training.keep", "optim.lr", "optim.schedule", "optim.warmup_steps", "optim.label_smoothing",
+    "task.train", "task.valid", "task.test", "task.path",  # places; what is in them must be the same
     "data.num_workers", "attention_log.max_megabytes", "attention_log.every_n_steps", "logger",
 )  # fmt: skip
 CHANGEABLE_GROUPS = ("decode.",)
@@ -38,8 +38,12 @@ class Earlier:
     Args:
         folder: the run's.
         checkpoint: `last.ckpt`, whole.
+        options: that it was made with.
+        about: what it says of tokenizers and lengths.
         step: optimiser steps that it has done.
         seconds: that it took so far.
+        seconds_trained: of these, what the training has used of its time.
+        is_due: whether a validation of this step was asked for and is not finished.
         best: step and score of the best checkpoint; None before the first validation.
         finished: whether nothing was left to train.
         result: what `result.json` says; empty if there is none.
@@ -47,8 +51,12 @@ class Earlier:
 
     folder: RunFolder
     checkpoint: Path
+    options: TrainOptions
+    about: dict[str, Any]
     step: int
     seconds: float
+    seconds_trained: float
+    is_due: bool
     best: tuple[int, float] | None
     finished: bool
     result: dict[str, Any]
@@ -56,7 +64,7 @@ class Earlier:
     @property
     def is_completed(self) -> bool:
         """Whether it has been tested too."""
-        return self.finished and self.result.get("status") == "completed"
+        return self.finished and self.result.get("status") == "completed" and self.result.get("steps") == self.step
 
     def changes(self, options: TrainOptions) -> list[str]:
         """What these options change in the run, each as `key old -> new`.
@@ -64,7 +72,7 @@ class Earlier:
         Raises:
             ValueError: they change what a run that goes on cannot change.
         """
-        saved = _flat(yaml.safe_load(self.folder.config.read_text(encoding="utf-8")))
+        saved = _flat(to_plain(self.options))
         new = _flat(to_plain(options))
         changed = [key for key in new if key not in NOT_COMPARED and saved.get(key) != new[key]]
         for key in changed:
@@ -76,18 +84,32 @@ class Earlier:
                 )
         return [f"{key} {_shown(saved.get(key))} -> {_shown(new[key])}" for key in changed]
 
+    def require_same_data(self, prepared: Prepared) -> None:
+        """Refuses to go on with other pairs.
+
+        Raises:
+            ValueError: tokenizers or lengths are not those that the run was begun with.
+        """
+        here = prepared.trained.describe()
+        for name in ("source_tokenizer", "target_tokenizer", "length_ratio"):
+            if self.about[name] != here[name]:
+                raise ValueError(
+                    f"resume: the pairs are not those that {self.folder.shown} was begun with ({name} differs): give "
+                    f"it those, or start a new run from its weights with init={self.folder.shown}"
+                )
+
     def cut_back(self) -> None:
         """Takes away what was written after the checkpoint's step, and what a write left unfinished."""
-        for place in (self.folder.path, self.checkpoint.parent, self.folder.path / "attention"):
-            for unfinished in place.glob(".*.part"):
-                unfinished.unlink(missing_ok=True)
+        for unfinished in self.folder.path.rglob(".*.part"):
+            unfinished.unlink(missing_ok=True)
         for kept in self.checkpoint.parent.glob("step-*.ckpt"):
             if int(kept.stem.removeprefix("step-")) > self.step:
                 kept.unlink()
         samples = self.folder.samples
         if samples.is_file():
             lines = samples.read_text(encoding="utf-8").splitlines(keepends=True)
-            write_text(samples, "".join(line for line in lines if _step_of(line) <= self.step))
+            kept = self.step - self.is_due  # a validation that is repeated writes its samples again
+            write_text(samples, "".join(line for line in lines if _step_of(line) <= kept))
 
     def attention_log(self) -> AttentionLog | None:
         """The maps up to the checkpoint's step; None if none were logged.
@@ -143,21 +165,28 @@ def find_earlier(path: Path) -> Earlier | None:
         return None
     folder = RunFolder(path)
     last = folder.checkpoints / "last.ckpt"
-    if not last.is_file() and folder.best.is_file():
+    result = json.loads(folder.result.read_text(encoding="utf-8")) if folder.result.is_file() else {}
+    if not last.is_file() and (folder.best.is_file() or result.get("steps")):
         raise ValueError(
             f"resume: {path} has no checkpoints/last.ckpt any more: init={path} starts a new run from best.ckpt"
         )
     if not last.is_file():
         _begin_anew(folder)
         return None
-    values = read_content(last).values
+    content = read_content(last)
+    values = content.values
+    if not {"training", "callbacks", "optimizer_states"} <= values.keys():
+        raise ValueError(f"resume: {last} holds weights alone: init={path} starts a new run with them")
     training, pace, selection = values["training"], values["callbacks"]["Pace"], values["callbacks"]["Selection"]
-    result = json.loads(folder.result.read_text(encoding="utf-8")) if folder.result.is_file() else {}
     return Earlier(
         folder,
         last,
+        content.options,
+        values[KEY],
         values["global_step"],
         max(pace["seconds"], result.get("seconds", 0.0)),
+        pace["seconds"],
+        pace["due"] == values["global_step"],
         None if selection["best"] is None else tuple(selection["best"]),
         training["finished"],
         result,
@@ -167,7 +196,7 @@ def find_earlier(path: Path) -> Earlier | None:
 def _begin_anew(folder: RunFolder) -> None:
     """Empties the folder of a run that has no checkpoint yet; what no run made stays, and is then refused."""
     names = {path.name for path in folder.path.iterdir() if not path.name.startswith(".")}
-    if names and "config.yaml" not in names:
+    if names and "config.yaml" not in names and not names <= {"result.json", "train.log"}:
         return
     for name in [*MADE_BY_RUNS, *(path.name for path in folder.path.glob(".*.part"))]:
         path = folder.path / name

@@ -95,23 +95,35 @@ def train_run(options: TrainOptions) -> Result:
         RunFolder.check(options.run_dir)
     _seed_everything(options.seed)
     prepared = prepare(options, goes_on=earlier is not None)
-    changes = [] if earlier is None else earlier.changes(prepared.options)
-    extended = earlier is not None and bool(changes) and prepared.budget.progress(earlier.step) < 1
-    if earlier is not None and earlier.is_completed and not extended:
-        return _complete_already(earlier)
+    changes: list[str] = []
+    extended = False
+    if earlier is not None:
+        changes = earlier.changes(prepared.options)
+        earlier.require_same_data(prepared)
+        prepared.budget.seconds_before = earlier.seconds_trained
+        longer = any(change.startswith(("trainer.max_", "training.patience")) for change in changes)
+        extended = earlier.finished and longer and prepared.budget.progress(earlier.step) < 1
+        if earlier.is_completed and not extended:
+            return _complete_already(earlier, changes)
+    versions = _versions()
     folder = RunFolder.claim(options.run_dir, kind=options.task.kind) if earlier is None else earlier.folder
     terminal = Terminal(folder.path / "train.log")
-    result = Result(versions=_versions(), folder=folder.path)
+    result = Result(versions=versions, folder=folder.path)
+    if earlier is not None:
+        result.steps, result.best = earlier.step, _best(earlier.best, prepared.options)
+        result.test, result.ood = earlier.result.get("test", {}), earlier.result.get("ood", {})
     try:
         check_room(prepared, folder)
         write_text(folder.config, to_yaml(prepared.options))
-        keep_split_off(folder.path / "data", prepared.task, prepared.options)
         if earlier is None:
+            keep_split_off(folder.path / "data", prepared.task, prepared.options)
             announce(prepared, terminal, folder)
         else:
             earlier.cut_back()
             announce_rest(earlier, changes, prepared, terminal)
         log = _attention_log(prepared, folder) if earlier is None else earlier.attention_log()
+        if log is not None:
+            log.max_megabytes = prepared.options.attention_log.max_megabytes
         if earlier is not None and earlier.finished and not extended:
             result.steps, best = earlier.step, earlier.best
         else:
@@ -123,7 +135,9 @@ def train_run(options: TrainOptions) -> Result:
         result.test, result.ood = ({} if found is None else found.scores for found in evaluations)
         expected = expected_of(prepared.options)
         result.expected = {} if expected is None else expected.against(result.test)
+        stop_if_asked()
         result.status, result.seconds = "completed", round(watch.seconds, 2)
+        result.write(folder)
         summarise(
             prepared,
             folder,
@@ -142,9 +156,10 @@ def train_run(options: TrainOptions) -> Result:
     except OSError as error:
         raise explained(error, folder) or error from error
     finally:
-        result.seconds = round(watch.seconds, 2)
-        with suppress(OSError):  # a full disk has been reported already
-            result.write(folder)
+        if result.status != "completed":
+            result.seconds = round(watch.seconds, 2)
+            with suppress(OSError):  # a full disk has been reported already
+                result.write(folder)
     return result
 
 
@@ -185,8 +200,7 @@ def _train(
             "set trainer.gradient_clip_val"
         ) from error
     result.steps = outcome.steps
-    if outcome.interrupted:
-        stop_if_asked()
+    stop_if_asked()
     if outcome.cost is not None:
         result.cost = asdict(outcome.cost)
         terminal.say(shortened(f"\n  {'cost':<11} {outcome.cost.line()}"))
@@ -197,8 +211,17 @@ def _best(best: tuple[int, float] | None, options: TrainOptions) -> dict[str, An
     return {} if best is None else {"step": best[0], "metric": options.training.select, "value": best[1]}
 
 
-def _complete_already(earlier: Earlier) -> Result:
-    """What the run's own result says, on the terminal too."""
+def _complete_already(earlier: Earlier, changes: list[str]) -> Result:
+    """What the run's own result says, on the terminal too.
+
+    Raises:
+        ValueError: something was to be changed in it.
+    """
+    if changes:
+        raise ValueError(
+            f"{changes[0]}: {earlier.folder.shown} is complete, and this would change nothing in it: raise "
+            "trainer.max_steps to go on, or leave it out"
+        )
     known = {field.name: earlier.result[field.name] for field in fields(Result) if field.name in earlier.result}
     result = Result(**known, folder=earlier.folder.path)
     terminal = Terminal()
@@ -231,7 +254,9 @@ def _evaluate_best(prepared: Prepared, folder: RunFolder) -> tuple[Evaluation | 
         pairs = prepared.task.pairs(split.value)
         evaluation = None
         if pairs and (split is Split.test or _fit(prepared, pairs)):
-            best = best or load(str(folder.best))
+            if best is None:
+                best = load(str(folder.best))
+                best.decode_as(prepared.options.decode)
             evaluation = evaluate_pairs(best, pairs, valid=prepared.valid_pairs, device=device)
             evaluation.write(folder.path / "evaluation", split.value)
         evaluations.append(evaluation)

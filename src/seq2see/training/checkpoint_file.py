@@ -40,7 +40,12 @@ def write_checkpoint(file: Path, content: dict[str, Any]) -> None:
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     with whole_binary_file(file) as stream:
-        torch.save(content, stream)
+        try:
+            torch.save(content, stream)
+        except RuntimeError as error:  # torch ends its zip file after a failed write too, and fails at that
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from None
+            raise
         stream.flush()
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as written, memoryview(written) as view:
             end = _end(zlib.crc32(view[:-2]))

@@ -29,9 +29,11 @@ class MetricsFile(Logger):
         super().__init__()
         self.path = path
         self._row: dict[str, Any] = {}
+        self._replaces = False  # whether the row at hand takes the place of the last one in the file
         rows: list[dict[str, Any]] = []
         if kept_until is not None and path.exists():
-            rows = [row for row in self._read() if int(row["step"]) <= kept_until]
+            whole = [row for row in self._read() if None not in row.values()]  # a full disk may have cut the last one
+            rows = [row for row in whole if int(row["step"]) <= kept_until]
         self._open = bool(rows) and int(rows[-1]["step"]) == kept_until  # whether the last row may get more numbers
         self._write(rows)
 
@@ -54,15 +56,19 @@ class MetricsFile(Logger):
             self.save()
         if self._open:
             self._open = False
-            rows = self._read()
-            if int(rows[-1]["step"]) == step:
-                self._row = rows.pop()
-                self._write(rows)
+            last = self._read()[-1]
+            if int(last["step"]) == step:
+                self._row, self._replaces = last, True
         self._row |= {"step": step, **{name: value for name, value in metrics.items() if name in COLUMNS}}
 
     def save(self) -> None:
         """Ends the row at hand."""
         if not self._row:
+            return
+        if self._replaces:
+            self._replaces = False
+            self._write([*self._read()[:-1], {column: self._row.get(column, "") for column in COLUMNS}])
+            self._row = {}
             return
         with self.path.open("a", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerow([self._row.get(column, "") for column in COLUMNS])

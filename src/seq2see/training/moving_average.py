@@ -63,6 +63,10 @@ class MovingAverage(Callback):
         """The weights come back."""
         self._put(pl_module, in_place=False)
 
+    def on_train_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Without a validation too, the average is what is kept."""
+        self._put(pl_module, in_place=True)
+
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         """Keeps both: the average as the model, the weights to go on from."""
         assert isinstance(pl_module, TrainingModule) and self._average is not None

@@ -2,6 +2,7 @@
 
 import copy
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import lightning as L
@@ -82,18 +83,19 @@ class LogAttention(Callback):
 
     def on_exception(self, trainer: L.Trainer, pl_module: L.LightningModule, exception: BaseException) -> None:
         """What is being written is finished, so that an interrupted run leaves a whole log."""
+        with suppress(Exception):  # the one that is on its way says enough
+            self.await_writer(trainer)
         if self._writer is not None:
             self._writer.shutdown()
 
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         """Says what is not written yet, to be looked at again by a run that goes on; or waits if it could not."""
-        if self._written is None or self._written.done():
-            checkpoint[KEY] = None
-        elif self.of_average or trainer.global_step != self._stored:
-            self.await_writer(trainer)
-            checkpoint[KEY] = None
-        else:
+        is_busy = self._written is not None and not self._written.done()
+        if is_busy and not self.of_average and not trainer.should_stop and trainer.global_step == self._stored:
             checkpoint[KEY] = self._unfinished
+            return
+        self.await_writer(trainer)
+        checkpoint[KEY] = None
 
     def on_load_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         """Keeps it until training starts."""

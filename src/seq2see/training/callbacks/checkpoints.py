@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback
 
-from seq2see.data import Batch
+from seq2see.data import Batch, Loader
 from seq2see.training.callbacks.pace import Pace, Selection
 from seq2see.training.module import NotFinite, TrainingModule
 
@@ -69,12 +69,22 @@ class Checkpoints(Callback):
             return
         set_random_state(self._restored["random"])
         pl_module.load_unlogged(self._restored["unlogged"])
+        loader = trainer.train_dataloader
+        if isinstance(loader, Loader) and loader.buckets.position >= trainer.num_training_batches:
+            loader.buckets.position = len(loader.buckets)  # limit_train_batches: the rest of the epoch is left out
         trainer.should_stop = self.pace.budget.progress(trainer.global_step) >= 1
-        if self.pace.due == trainer.global_step or trainer.should_stop:
+        if trainer.enable_validation and (self.pace.due == trainer.global_step or trainer.should_stop):
             trainer.validating = True
             trainer.fit_loop.epoch_loop.val_loop.restarting = False
             trainer.fit_loop.epoch_loop.val_loop.run()
             trainer.training = True
+
+    def on_train_batch_start(self, trainer: L.Trainer, *args: object, **more: object) -> None:
+        """Lightning does not count the epoch that begins where a run goes on from the end of one."""
+        epochs: Any = trainer.fit_loop.epoch_progress
+        if epochs.current.ready == epochs.current.processed:
+            epochs.increment_ready()
+            epochs.increment_started()
 
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: object, batch: Batch, batch_idx: int

@@ -34,6 +34,8 @@ class Pace(Callback):
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """The budget's clock starts or goes on, and Lightning's own validation times are switched off."""
         self.budget.start()
+        reached = int(self.budget.progress(trainer.global_step) * self.num_validations + 1e-9)
+        self._validations_done = min(self._validations_done, reached)  # a run that is made longer has more to come
         self._last_step = trainer.global_step
         trainer.val_check_batch = sys.maxsize
 
