@@ -3,7 +3,7 @@
 Examples:
   python scripts/benchmark.py                          everything
   python scripts/benchmark.py suite=load               a million pairs: starts, memory, loader
-  python scripts/benchmark.py suite=train              a step beside its peers', and what the gain is of
+  python scripts/benchmark.py suite=train              a step beside peers, and why
   python scripts/benchmark.py suite=solve              ten runs of reverse, one of the default: long
   python scripts/benchmark.py suite=decode rounds=5    beside Hugging Face and CTranslate2
   python scripts/benchmark.py output=speed.json        the figures as a file, too

@@ -252,7 +252,7 @@ def test_a_full_disk_ends_the_run_with_a_message_and_the_last_checkpoint_stays_w
 def test_a_disk_without_room_for_the_checkpoints_is_refused_before_training(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]).returncode:
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)]).returncode:
         pytest.skip("this system mounts nothing")
     try:
         run = subprocess.run([*TRAIN, *OPTIONS, f"run_dir={disk / 'run'}"], capture_output=True, text=True)
