@@ -109,7 +109,7 @@ def _outputs(model: Transformer, batch: Batch, states: Tensor, limit: LengthLimi
 def _encoder_maps(model: Transformer, batch: Batch, *, norms: bool) -> tuple[dict[str, np.ndarray], Tensor]:
     """The encoder's maps by name, and what it has made of the source: memory (B, S, D)."""
     device = next(model.parameters()).device
-    with _collected(model.encoder_layers, "self_attention", norms=norms) as found:
+    with collected(model.encoder_layers, "self_attention", norms=norms) as found:
         memory = model.encode(batch.src.to(device), batch.src_mask.to(device))
     return _named("encoder", found, batch.src_mask, batch.src_mask), memory
 
@@ -119,8 +119,8 @@ def _decoder_maps(
 ) -> tuple[dict[str, np.ndarray], Tensor]:
     """The decoder's self and cross maps by name, and its states before the output projection (B, T, D)."""
     with (
-        _collected(model.decoder_layers, "self_attention", norms=norms) as decoder,
-        _collected(model.decoder_layers, "cross_attention", norms=norms) as cross,
+        collected(model.decoder_layers, "self_attention", norms=norms) as decoder,
+        collected(model.decoder_layers, "cross_attention", norms=norms) as cross,
     ):
         states = model.decode_states(batch.tgt_in.to(memory.device), memory, batch.src_mask.to(memory.device))
     tgt_mask = batch.tgt_out != PAD
@@ -133,8 +133,8 @@ Collected = list[tuple[Tensor, Tensor | None]]
 
 
 @contextmanager
-def _collected(layers: nn.ModuleList, name: str, *, norms: bool) -> Iterator[Collected]:
-    """What the attention of this name does in each layer; without `norms`, weights alone."""
+def collected(layers: nn.ModuleList, name: str, *, norms: bool) -> Iterator[Collected]:
+    """What the attention of this name does in each layer while this lasts; without `norms`, weights alone."""
     found: Collected = []
 
     def ask(module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:

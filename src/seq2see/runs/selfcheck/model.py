@@ -1,13 +1,12 @@
 """Promises of the model itself: nobody looks where nothing is to be seen."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import NamedTuple, cast
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from seq2see.attention import AttentionLayer
+from seq2see.maps.capture import collected
 from seq2see.runs.selfcheck.subject import NUM_PAIRS, Subject, random_ids
 from seq2see.text import PAD
 
@@ -90,37 +89,15 @@ def _attention(subject: Subject) -> list[_Seen]:
     future = torch.ones(num_targets, num_targets, dtype=torch.bool).triu(1)
     with (
         torch.inference_mode(),
-        _weights(model.encoder_layers, "self_attention") as encoder,
-        _weights(model.decoder_layers, "self_attention") as decoder,
-        _weights(model.decoder_layers, "cross_attention") as cross,
+        collected(model.encoder_layers, "self_attention", norms=False) as encoder,
+        collected(model.decoder_layers, "self_attention", norms=False) as decoder,
+        collected(model.decoder_layers, "cross_attention", norms=False) as cross,
     ):
         model(batch.src, batch.src_mask, batch.tgt_in)
     return [
-        *(_Seen(weights, padding) for weights in (*encoder, *cross)),
-        *(_Seen(weights, future) for weights in decoder),
+        *(_Seen(weights, padding) for weights, _ in (*encoder, *cross)),
+        *(_Seen(weights, future) for weights, _ in decoder),
     ]
-
-
-@contextmanager
-def _weights(layers: nn.ModuleList, name: str) -> Iterator[list[Tensor]]:
-    """Collects the weights of the attention of this name as it is called."""
-    found: list[Tensor] = []
-
-    def ask(module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        return args, {**kwargs, "need_weights": True}
-
-    def keep(module: nn.Module, args: tuple, output: tuple[Tensor, Tensor]) -> None:
-        found.append(output[1])
-
-    handles = []
-    for layer in dict.fromkeys(layers):  # shared layers once
-        attention = cast(AttentionLayer, getattr(layer, name)).attention
-        handles += [attention.register_forward_pre_hook(ask, with_kwargs=True), attention.register_forward_hook(keep)]
-    try:
-        yield found
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def distance(found: Tensor, expected: Tensor) -> float:
