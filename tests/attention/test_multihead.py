@@ -2,6 +2,7 @@
 
 import copy
 import math
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -9,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from seq2see.attention import MultiHeadAttention, PositionTerms, mask_from_hidden, scaled_dot_product_attention
+from seq2see.attention import (
+    MultiHeadAttention,
+    PositionTerms,
+    Rows,
+    mask_from_hidden,
+    multihead,
+    scaled_dot_product_attention,
+)
 from seq2see.options import Score
 
 SEEDS = st.integers(0, 2**31)
@@ -104,9 +112,9 @@ def test_with_the_same_weights_it_is_torchs_own_module(
 
 
 def random_positions(num_heads, num_queries, num_keys, width, kind):
-    if kind == "turn":
+    if kind == "turn" and width % 2 == 0:
         query, key = torch.randn(num_queries, width // 2).double(), torch.randn(num_keys, width // 2).double()
-        return PositionTerms(torch.stack((query.cos(), query.sin())), torch.stack((key.cos(), key.sin())))
+        return PositionTerms(*(torch.polar(torch.ones_like(angles), angles) for angles in (query, key)))
     if kind == "bias":
         return PositionTerms(bias=torch.randn(num_heads, num_queries, num_keys).double().requires_grad_())
     return PositionTerms()
@@ -123,10 +131,11 @@ def random_positions(num_heads, num_queries, num_keys, width, kind):
     st.booleans(),
     st.sampled_from([None, 0, 1, 3]),
     st.sampled_from(["none", "turn", "bias"]),
+    st.sampled_from([0, multihead.SHORT]),
     SEEDS,
 )
-def test_the_fused_path_equals_the_explicit_one_for_any_mask_window_and_positions(
-    batch, num_queries, num_keys, sizes, score, masking, causal, window, positions, seed
+def test_the_fast_paths_equal_the_explicit_one_for_any_mask_window_and_positions(
+    batch, num_queries, num_keys, sizes, score, masking, causal, window, positions, short, seed
 ):
     torch.manual_seed(seed)
     d_model, num_heads = sizes
@@ -142,9 +151,10 @@ def test_the_fused_path_equals_the_explicit_one_for_any_mask_window_and_position
     direction = torch.randn(batch, num_queries, d_model).double()
     results = []
     for need_weights in (False, True):
-        output, weights = attention(
-            query, memory, memory, mask, causal=causal, positions=terms, need_weights=need_weights
-        )
+        with patch.object(multihead, "SHORT", short):
+            output, weights = attention(
+                query, memory, memory, mask, causal=causal, positions=terms, need_weights=need_weights
+            )
         results.append((output, gradients(output, inputs, direction)))
     assert_same(*results)
     assert weights.shape == (batch, num_heads, num_queries, num_keys)
@@ -158,9 +168,12 @@ def test_the_fused_path_equals_the_explicit_one_for_any_mask_window_and_position
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("need_weights", [False, True])
-def test_a_query_without_keys_gets_zeros_and_its_neighbours_what_they_always_get(device, dtype, bias, need_weights):
-    device = device_or_skip(device)
+@pytest.mark.parametrize("path", ["explicit", "short", "kernel"])
+def test_a_query_without_keys_gets_zeros_and_its_neighbours_what_they_always_get(
+    device, dtype, bias, path, monkeypatch
+):
+    monkeypatch.setattr(multihead, "SHORT", 0 if path == "kernel" else multihead.SHORT)
+    device, need_weights = device_or_skip(device), path == "explicit"
     torch.manual_seed(0)
     attention = MultiHeadAttention(32, 4).to(device, dtype)
     x = torch.randn(3, 6, 32).to(device, dtype).requires_grad_()
@@ -182,9 +195,9 @@ def test_a_query_without_keys_gets_zeros_and_its_neighbours_what_they_always_get
 
 @pytest.mark.parametrize("device", DEVICES)
 @settings(deadline=None, max_examples=25)
-@given(st.integers(1, 3), LENGTHS, LENGTHS, st.booleans(), st.booleans(), SEEDS)
-def test_an_identity_as_values_shows_the_fused_paths_weights(
-    device, batch, num_queries, num_keys, causal, biased, seed
+@given(st.integers(1, 3), LENGTHS, LENGTHS, st.booleans(), st.booleans(), st.sampled_from([0, multihead.SHORT]), SEEDS)
+def test_an_identity_as_values_shows_the_fast_paths_weights(
+    device, batch, num_queries, num_keys, causal, biased, short, seed
 ):
     device = device_or_skip(device)
     torch.manual_seed(seed)
@@ -199,7 +212,8 @@ def test_an_identity_as_values_shows_the_fused_paths_weights(
     value = torch.eye(num_keys, dtype=torch.float64, device=device).repeat(1, num_heads).expand(batch, -1, -1)
     mask = torch.rand(batch, num_keys, device=device) < 0.7
     terms = PositionTerms(bias=torch.randn(2, num_queries, num_keys).to(query) if biased else None)
-    seen = attention(query, key, value, mask, causal=causal, positions=terms)[0].unflatten(-1, (num_heads, -1))
+    with patch.object(multihead, "SHORT", short):
+        seen = attention(query, key, value, mask, causal=causal, positions=terms)[0].unflatten(-1, (num_heads, -1))
     _, weights = attention(query, key, value, mask, causal=causal, positions=terms, need_weights=True)
     assert_same(seen.transpose(1, 2), weights)
 
@@ -426,3 +440,19 @@ def test_threads_do_not_choose_kernels_for_each_other() -> None:
         outputs = list(threads.map(attend, range(2_000)))
     assert all(torch.equal(output, outputs[0]) for output in outputs)
     assert torch.backends.cuda.flash_sdp_enabled() and torch.backends.cuda.mem_efficient_sdp_enabled()
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_rows_without_padding_attend_as_they_do_in_a_padded_batch(need_weights):
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(8, 2).double()
+    query, memory = torch.randn(3, 4, 8).double(), torch.randn(3, 5, 8).double()
+    real, visible = torch.rand(3, 4) < 0.6, torch.rand(3, 5) < 0.6
+    rows, key_rows = Rows(real), Rows(visible)
+    expected, weights = attention(query, memory, memory, visible, need_weights=need_weights)
+    keys = key_rows.pack(memory)
+    output, seen = attention(rows.pack(query), keys, keys, visible, need_weights=need_weights, rows=(rows, key_rows))
+    assert_same(output, expected[real])
+    if weights is not None:
+        assert_same(seen.transpose(1, 2)[real], weights.transpose(1, 2)[real])
+    assert_same(rows.pad(output)[~real], torch.zeros_like(expected[~real]))

@@ -1,16 +1,20 @@
 """What the benchmark prints and writes."""
 
 import importlib.util
+import itertools
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from seq2see.options import BenchmarkOptions, Suite
-from seq2see.runs.benchmark import benchmark
+from seq2see.runs.benchmark import benchmark, solve
+from seq2see.runs.benchmark.apart import Contender, apart
 from seq2see.runs.benchmark.figure import Figure, Rounds
+from seq2see.runs.benchmark.train import peers
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "benchmark.py"
 
@@ -39,12 +43,39 @@ def test_contenders_take_turns_and_their_ratio_is_that_of_one_round() -> None:
     assert (peer.name, peer.ratio, peer.spread, peer.note) == ("peer", 2.5, (2.0, 3.0), "differs")
 
 
+def test_a_contender_apart_works_when_asked_in_a_process_of_its_own() -> None:
+    contenders = {name: Contender(counted, (name, 10)) for name in ("one", "two")}
+    with apart(contenders) as work:
+        assert [work["one"](), work["one"](), work["two"]()] == [11.0, 12.0, 11.0]
+    with pytest.raises(RuntimeError, match="two failed"), apart({"two": Contender(counted, ("two", "x"))}) as work:
+        work["two"]()
+
+
+def counted(name: str, start: int) -> Callable[[], float]:
+    done = itertools.count(start + 1)
+    return lambda: float(next(done))
+
+
+def test_contenders_learn_from_the_same_batches() -> None:
+    size = peers.Size(8, 1, 2, 16, 12, 4, 6)
+    ours, textbook = (peers.padded_work(name, size, 2)() for name in (peers.OURS, peers.TEXTBOOK))
+    assert ours == textbook > 0
+
+
+def test_the_words_to_transduce_are_new_in_each_split(tmp_path: Path) -> None:
+    solve._write_words(tmp_path)
+    splits = [(tmp_path / f"{name}.tsv").read_text(encoding="utf-8").splitlines() for name in solve.WORDS]
+    assert [len(lines) for lines in splits] == [800, 100, 100]
+    words = [line.split("\t")[0] for lines in splits for line in lines]
+    assert len(set(words)) == 1_000
+
+
 @pytest.mark.parametrize(("suite", "peer"), [(Suite.train, "transformers"), (Suite.decode, "ctranslate2")])
 def test_a_missing_peer_is_named_with_the_command_that_brings_it(suite: Suite, peer: str) -> None:
     if importlib.util.find_spec(peer) is not None:
         pytest.skip(f"{peer} is here")
     with pytest.raises(
-        ValueError, match=rf"suite={suite.value} needs its peers? \({peer}\): pip install -e '.\[bench\]'"
+        ValueError, match=rf"suite={suite.value} needs its peers? \({peer}.*\): pip install -e '.\[bench\]'"
     ):
         benchmark(BenchmarkOptions(suite=suite))
 

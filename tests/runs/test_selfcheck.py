@@ -141,9 +141,7 @@ def batches_of_one_weight(patch: pytest.MonkeyPatch) -> None:
 
 def no_smoothing(patch: pytest.MonkeyPatch) -> None:
     whole = training.label_smoothed_cross_entropy
-    patch.setattr(
-        training, "label_smoothed_cross_entropy", lambda logits, targets, smoothing: whole(logits, targets, smoothing=0)
-    )
+    patch.setattr(training, "label_smoothed_cross_entropy", lambda *parts, smoothing: whole(*parts, smoothing=0))
 
 
 def padding_that_counts(patch: pytest.MonkeyPatch) -> None:

@@ -384,3 +384,30 @@ def test_residual_branches_start_smaller_the_more_there_are():
         return float(torch.cat([branch.detach().flatten() for branch in branches]).std())
 
     assert size(2) / size(8) == pytest.approx(2, rel=0.1)
+
+
+@EACH_OPTION
+@settings(deadline=None, max_examples=6)
+@given(st.integers(0, 2**31), st.booleans())
+def test_the_real_states_are_those_of_the_padded_batch_and_so_are_their_gradients(options, seed, all_real):
+    model = model_of(options)
+    src, src_mask, tgt_in = some_batch(seed)
+    tgt_mask = torch.arange(tgt_in.shape[1]) < torch.tensor([2, 5, 1])[:, None]
+    if all_real:
+        src_mask, tgt_mask = torch.ones_like(src_mask), torch.ones_like(tgt_mask)
+    padded = model.decode_states(tgt_in, model.encode(src, src_mask), src_mask)[tgt_mask]
+    packed = model.real_states(src, src_mask, tgt_in, tgt_mask)
+    assert_same(packed, padded)
+    assert_same(gradients(model, packed.square().sum()), gradients(model, padded.square().sum()))
+
+
+def test_no_linear_map_sees_padding_in_training():
+    model = Transformer(ModelOptions(**SIZES), SOURCE_VOCABULARY, TARGET_VOCABULARY)
+    src, src_mask, tgt_in = some_batch(0)
+    tgt_mask = torch.arange(5) < torch.tensor([2, 5, 1])[:, None]
+    seen = set()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Linear):
+            module.register_forward_pre_hook(lambda module, args: seen.add(tuple(args[0].shape[:-1])))
+    model.real_states(src, src_mask, tgt_in, tgt_mask)
+    assert seen == {(int(src_mask.sum()),), (int(tgt_mask.sum()),)}

@@ -53,9 +53,9 @@ def test_rotary_turns_are_products_of_complex_numbers():
     weights = weights_of(attention, RotaryPositions(6), x, positions)
 
     def turned(linear):
-        q = linear(x).unflatten(-1, (2, 2, 3))  # (B, T, H, half, K/2)
+        q = linear(x).unflatten(-1, (2, 3, 2))  # (B, T, H, K/2, pair)
         frequencies = 10_000 ** (-torch.arange(0, 6, 2).double() / 6)
-        return torch.complex(q[..., 0, :], q[..., 1, :]) * torch.exp(1j * positions[:, None, None] * frequencies)
+        return torch.complex(q[..., 0], q[..., 1]) * torch.exp(1j * positions[:, None, None] * frequencies)
 
     scores = torch.einsum("bthk,bshk->bhts", turned(attention.q_proj), turned(attention.k_proj).conj()).real
     torch.testing.assert_close(weights, (scores / math.sqrt(6)).softmax(-1), rtol=1e-6, atol=1e-9)

@@ -10,6 +10,7 @@ from seq2see.attention.dropout import Dropout
 from seq2see.attention.layer import AttentionLayer
 from seq2see.attention.masks import mask_from_additive, mask_from_hidden, mask_from_ones
 from seq2see.attention.multihead import KeyValueCache, MultiHeadAttention, PositionTerms
+from seq2see.attention.rows import Rows
 from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
 from seq2see.attention.single import (
     AdditiveAttention,
@@ -28,6 +29,7 @@ __all__ = [
     "KeyValueCache",
     "MultiHeadAttention",
     "PositionTerms",
+    "Rows",
     "ScaledDotProductAttention",
     "ScoreFunction",
     "mask_from_additive",

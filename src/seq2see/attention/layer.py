@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from seq2see.attention.dropout import Dropout
 from seq2see.attention.multihead import KeyValueCache, MultiHeadAttention, PositionTerms
+from seq2see.attention.rows import Rows
 from seq2see.attention.scores import ScoreFunction
 from seq2see.options import NormOrder, Score
 
@@ -58,6 +59,7 @@ class AttentionLayer(nn.Module):
         need_weights: bool = False,
         positions: PositionTerms | None = None,
         cache: KeyValueCache | None = None,
+        rows: tuple[Rows, Rows] | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """The queries (B, T, D) with what they gathered, and the weights (B, H, T, S) or None.
 
@@ -69,11 +71,20 @@ class AttentionLayer(nn.Module):
             need_weights: see there.
             positions: see there.
             cache: see there.
+            rows: see there.
         """
         x = self.norm(query) if self.pre_norm else query
         memory = x if memory is None else memory
         context, weights = self.attention(
-            x, memory, memory, mask, causal=causal, need_weights=need_weights, positions=positions, cache=cache
+            x,
+            memory,
+            memory,
+            mask,
+            causal=causal,
+            need_weights=need_weights,
+            positions=positions,
+            cache=cache,
+            rows=rows,
         )
         x = query + self.dropout(context)
         return (x if self.pre_norm else self.norm(x)), weights

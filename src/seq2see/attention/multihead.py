@@ -6,21 +6,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from seq2see.attention.dropout import dropout as drop
 from seq2see.attention.dropout import require_probability
 from seq2see.attention.masks import broadcast_mask, limit_reach
+from seq2see.attention.rows import Rows
 from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
 from seq2see.attention.single import attend
 from seq2see.options import Score
 
-SHORT = 24  # keys; up to here plain products beat torch's fused CPU kernel in training (10: 2.8 against 4.6 ms)
+SHORT = 96  # keys; up to here plain products beat the fused CPU kernel of torch in training (20: 3.6 against 4.5 ms)
 
 
 class PositionTerms(NamedTuple):
     """What positions do to attention: they turn queries and keys, or they add to the scores.
 
     Args:
-        query_turn: cosines and sines (2, T, K/2) by which pairs of query numbers are turned; None: not turned.
-        key_turn: the same for the keys (2, new keys, K/2).
+        query_turn: complex numbers of length 1 (T, K/2) by which pairs of query numbers are turned; None: not turned.
+        key_turn: the same for the keys (new keys, K/2).
         bias: added to the scores (H or 1, T, S); None: nothing.
     """
 
@@ -117,6 +119,7 @@ class MultiHeadAttention(nn.Module):
         need_weights: bool = False,
         positions: PositionTerms | None = None,
         cache: KeyValueCache | None = None,
+        rows: tuple[Rows, Rows] | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """What each query gathers from the values, and on request the weights with which it does.
 
@@ -130,24 +133,26 @@ class MultiHeadAttention(nn.Module):
             positions: turns and biases of a position scheme; None: no positions.
             cache: keys and values of earlier calls. `key` and `value` are appended to a growing one, and not looked at
                 when a complete one is given.
+            rows: where the rows of queries and keys stand, which are then (N, D), without padding; None: as above.
 
         Returns:
-            output (B, T, D), and the weights (B, H, T, S) before dropout, or None.
+            output (B, T, D), or (N, D) as the queries, and the weights (B, H, T, S) before dropout, or None.
 
         Raises:
             ValueError: the mask is not boolean, its shape does not fit, query and key differ in batch, or key and value
                 in length.
         """
         positions = positions or PositionTerms()
-        q = turn(self._split(self.q_proj(query)), positions.query_turn)  # (B, H, T, K)
+        query_rows, key_rows = rows or (None, None)
+        q = turn(self._split(self.q_proj(query), query_rows), positions.query_turn)  # (B, H, T, K)
         if cache is not None and cache.complete:
             k, v = cache.key, cache.value
             assert k is not None and v is not None
         else:
-            if key.shape[1] != value.shape[1]:
-                raise ValueError(f"{key.shape[1]} keys need as many values, not {value.shape[1]}")
-            k = turn(self._split(self.k_proj(key)), positions.key_turn)  # (B, H, S, K)
-            v = self._split(self.v_proj(value))
+            if key.shape[-2] != value.shape[-2]:
+                raise ValueError(f"{key.shape[-2]} keys need as many values, not {value.shape[-2]}")
+            k = turn(self._split(self.k_proj(key), key_rows), positions.key_turn)  # (B, H, S, K)
+            v = self._split(self.v_proj(value), key_rows)
             if cache is not None:
                 k, v = cache.update(k, v)
         if q.shape[0] != k.shape[0]:
@@ -161,7 +166,9 @@ class MultiHeadAttention(nn.Module):
             )
         else:
             context = self._fused(q, k, v, mask, causal, positions.bias, dropout)
-        output = self.out_proj(context.transpose(1, 2).flatten(2))  # (B, T, D)
+        joined = context.transpose(1, 2)  # (B, T, H, K)
+        joined = (joined if query_rows is None else query_rows.pack(joined)).flatten(-2)
+        output = self.out_proj(joined)  # (B, T, D)
         return output, weights if need_weights else None
 
     def _fused(
@@ -190,33 +197,49 @@ class MultiHeadAttention(nn.Module):
             visible = bias if visible is None else torch.where(visible, bias, float("-inf"))
         return _kernel(q, k, v, visible, dropout=dropout, causal=False, scale=scale)
 
-    def _split(self, x: Tensor) -> Tensor:
+    def _split(self, x: Tensor, rows: Rows | None) -> Tensor:
+        if rows is not None:
+            x = rows.pad(x)
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (B, H, T, K)
 
 
 def _kernel(
     q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, *, dropout: float, causal: bool, scale: float
 ) -> Tensor:
-    """Plain matrix products for short sequences on a CPU, where they are faster; otherwise torch's own choice.
-
-    Called by their own name, for `sdpa_kernel` sets a choice for all threads of the process.
-    """
+    """Plain matrix products for short sequences on a CPU, where they are faster; otherwise torch's own choice."""
     if torch.compiler.is_compiling() or q.device.type != "cpu" or k.shape[2] > SHORT:
         return F.scaled_dot_product_attention(
             q, k, v, attn_mask=visible, dropout_p=dropout, is_causal=causal, scale=scale
         )
-    if visible is not None and visible.dtype == torch.bool:
-        visible = torch.zeros(visible.shape, dtype=q.dtype).masked_fill_(~visible, float("-inf"))
-    return torch.ops.aten._scaled_dot_product_attention_math(q, k, v, visible, dropout, causal, None, scale=scale)[0]
+    if causal:
+        visible = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril()
+    return _short(q, k, v, visible, dropout=dropout, scale=scale)
+
+
+def _short(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, *, dropout: float, scale: float) -> Tensor:
+    """Three products and a softmax; what is hidden, or a bias, is added by the first product itself."""
+    (batch, num_heads), num_keys = q.shape[:2], k.shape[2]
+    added, seen = q.new_zeros(1), None
+    if visible is not None:
+        lowest = torch.finfo(q.dtype).min / 2  # a score may be taken from it
+        if visible.dtype == torch.bool:
+            added, seen = q.new_zeros(visible.shape).masked_fill_(~visible, lowest), visible.any(-1, keepdim=True)
+        else:
+            added, seen = visible.clamp(min=lowest), (visible > lowest).any(-1, keepdim=True)
+        added = added.expand(batch, num_heads, -1, -1).reshape(batch * num_heads, -1, num_keys)
+    q, k, v = (x.flatten(0, 1) for x in (q, k, v))
+    weights = torch.baddbmm(added, q, k.transpose(1, 2), alpha=scale).softmax(-1)  # (B x H, T, S)
+    context = (drop(weights, dropout) @ v).unflatten(0, (batch, num_heads))
+    return context if seen is None or bool(seen.all()) else context.masked_fill(~seen, 0.0)
 
 
 def turn(x: Tensor, turns: Tensor | None) -> Tensor:
-    """Turns the pairs (number i, number i + K/2) of each vector (B, H, T, K) by angles given as (2, T, K/2)."""
+    """Turns the pairs (number 2i, number 2i + 1) of each vector (B, H, T, K) by complex numbers (T, K/2)."""
     if turns is None:
         return x
-    cosine, sine = turns.to(x.dtype)
-    first, second = x.chunk(2, dim=-1)
-    return torch.cat((first * cosine - second * sine, second * cosine + first * sine), dim=-1)
+    x, dtype = x.contiguous(), x.dtype  # which the products that follow want anyhow
+    pairs = torch.view_as_complex(x.to(turns.real.dtype).unflatten(-1, (-1, 2)))
+    return torch.view_as_real(pairs * turns).flatten(-2).to(dtype)
 
 
 def _score_function(score: Score | ScoreFunction, width: int, num_heads: int) -> ScoreFunction:

@@ -73,9 +73,9 @@ def _step_flops(prepared: Prepared) -> float:
             with FlopCounterMode(display=False) as counter:
                 device = next(model.parameters()).device
                 src, src_mask, tgt_in, tgt_out = (part.to(device) for part in batch[1:])
-                states = model.decode_states(tgt_in, model.encode(src, src_mask), src_mask)
                 real = tgt_out != PAD
-                F.cross_entropy(model.output_proj(states[real]), tgt_out[real]).backward()
+                states = model.real_states(src, src_mask, tgt_in, real)
+                F.cross_entropy(model.output_proj(states), tgt_out[real]).backward()
             counts.append(counter.get_total_flops())
     model.zero_grad(set_to_none=True)
     return sum(counts) / max(len(counts), 1) * prepared.options.trainer.accumulate_grad_batches

@@ -86,12 +86,11 @@ class TrainingModule(L.LightningModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The objective of one micro-batch, scaled so that the optimiser step is a mean over all its tokens."""
-        memory = self.model.encode(batch.src, batch.src_mask)
-        states = self.model.decode_states(batch.tgt_in, memory, batch.src_mask)  # (B, T, D)
         real = batch.tgt_out != PAD
-        logits = self.model.output_proj(states[real])  # (N, V)
+        states = self.model.real_states(batch.src, batch.src_mask, batch.tgt_in, real)  # (N, D)
         smoothing = self.options.optim.label_smoothing or 0.0
-        result = label_smoothed_cross_entropy(logits, batch.tgt_out[real], smoothing=smoothing)
+        weight = self.model.output_proj.weight
+        result = label_smoothed_cross_entropy(states, weight, batch.tgt_out[real], smoothing=smoothing)
         self._loss_sum = self._loss_sum + result.loss
         self._token_sum += result.tokens
         self.tokens_trained += result.tokens

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from seq2see.attention import Dropout, KeyValueCache, PositionTerms
+from seq2see.attention import Dropout, KeyValueCache, PositionTerms, Rows
 from seq2see.options import ModelOptions, NormOrder, Position
 from seq2see.transformer.layers import DecoderLayer, EncoderLayer
 from seq2see.transformer.positions import PositionScheme, draw_positions, make_positions
@@ -97,13 +97,30 @@ class Transformer(nn.Module):
         """
         return self.decode(tgt_in, self.encode(src, src_mask), src_mask)
 
-    def encode(self, src: Tensor, src_mask: Tensor) -> Tensor:
-        """The source (B, S), with True in `src_mask` (B, S) at real tokens, as vectors: memory (B, S, D)."""
+    def real_states(self, src: Tensor, src_mask: Tensor, tgt_in: Tensor, tgt_mask: Tensor) -> Tensor:
+        """What `decode_states` gives at the real targets (N, D), in reading order, without computing any padding.
+
+        Args:
+            src: as in `forward`.
+            src_mask: as in `forward`.
+            tgt_in: as in `forward`.
+            tgt_mask: bool (B, T), True = a real token.
+        """
+        source, target = Rows(src_mask), Rows(tgt_mask)
+        memory = self.encode(src, src_mask, source)
+        return self.decode_states(tgt_in, memory, src_mask, rows=(target, source))
+
+    def encode(self, src: Tensor, src_mask: Tensor, rows: Rows | None = None) -> Tensor:
+        """The source (B, S), with True in `src_mask` (B, S) at real tokens, as vectors.
+
+        Returns:
+            memory (B, S, D), or with rows that of the real tokens alone, (N, D).
+        """
         positions = self._number(src.shape[1], self.encoder_positions, src.device, draw=self.training)
-        x = self._embed(self.source_embedding, src, self.encoder_positions, positions)
+        x = self._embed(self.source_embedding, src, self.encoder_positions, positions, rows)
         terms = self.encoder_positions.terms(positions, positions, positions, self._position_dtype)
         for layer in self.encoder_layers:
-            x = layer(x, src_mask, terms)
+            x = layer(x, src_mask, terms, rows)
         return self.encoder_norm(x)
 
     def decode(self, tgt_in: Tensor, memory: Tensor, src_mask: Tensor, cache: DecoderCache | None = None) -> Tensor:
@@ -121,19 +138,35 @@ class Transformer(nn.Module):
         return self.output_proj(self.decode_states(tgt_in, memory, src_mask, cache))
 
     def decode_states(
-        self, tgt_in: Tensor, memory: Tensor, src_mask: Tensor, cache: DecoderCache | None = None
+        self,
+        tgt_in: Tensor,
+        memory: Tensor,
+        src_mask: Tensor,
+        cache: DecoderCache | None = None,
+        rows: tuple[Rows, Rows] | None = None,
     ) -> Tensor:
-        """What `decode` computes before the output projection `output_proj`: (B, T, D)."""
+        """What `decode` computes before the output projection `output_proj`.
+
+        Args:
+            tgt_in: as in `decode`.
+            memory: as in `decode`.
+            src_mask: as in `decode`.
+            cache: as in `decode`.
+            rows: of the targets, whose states are then (N, D), and of the memory (N, D); None: all are padded.
+
+        Returns:
+            states (B, T, D), or (N, D).
+        """
         start = 0 if cache is None else cache.length
         draw = self.training and cache is None  # what a cache holds was turned by positions that must not change
         positions = self._number(start + tgt_in.shape[1], self.decoder_positions, tgt_in.device, draw=draw)
         new = positions[start:]
-        x = self._embed(self.target_embedding, tgt_in, self.decoder_positions, new)
+        x = self._embed(self.target_embedding, tgt_in, self.decoder_positions, new, None if rows is None else rows[0])
         terms = self.decoder_positions.terms(new, positions, new, self._position_dtype)
-        cross_terms = self._cross_terms(start, tgt_in.shape[1], memory.shape[1], tgt_in.device, draw=draw)
+        cross_terms = self._cross_terms(start, tgt_in.shape[1], src_mask.shape[1], tgt_in.device, draw=draw)
         for depth, layer in enumerate(self.decoder_layers):
             caches = (None, None) if cache is None else cache.layers[depth]
-            x = layer(x, memory, src_mask, terms, cross_terms, caches)
+            x = layer(x, memory, src_mask, terms, cross_terms, caches, rows)
         if cache is not None:
             cache.length += tgt_in.shape[1]
         return self.decoder_norm(x)
@@ -157,10 +190,13 @@ class Transformer(nn.Module):
     def _position_dtype(self) -> torch.dtype:
         return torch.promote_types(self.target_embedding.weight.dtype, torch.float32)
 
-    def _embed(self, embedding: nn.Embedding, ids: Tensor, scheme: PositionScheme, positions: Tensor) -> Tensor:
+    def _embed(
+        self, embedding: nn.Embedding, ids: Tensor, scheme: PositionScheme, positions: Tensor, rows: Rows | None
+    ) -> Tensor:
         x = embedding(ids) * math.sqrt(self.d_model)
         vectors = scheme.embed(positions, self._position_dtype)
-        return self.dropout(x if vectors is None else x + vectors.to(x.dtype))
+        x = x if vectors is None else x + vectors.to(x.dtype)
+        return self.dropout(x if rows is None else rows.pack(x))
 
     def _number(self, length: int, scheme: PositionScheme, device: torch.device, *, draw: bool) -> Tensor:
         """Positions of `length` tokens, int64: 0, 1, 2, ..., or with `draw` random ones, if options ask for them."""

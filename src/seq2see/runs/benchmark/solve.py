@@ -1,6 +1,8 @@
 """How long it takes to solve a task, from the command to the test scores."""
 
+import itertools
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -9,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
+
+import numpy as np
 
 from seq2see.options import BenchmarkOptions
 from seq2see.runs.benchmark.figure import Figure
@@ -21,7 +25,7 @@ class Task(NamedTuple):
 
     Args:
         name: in the table.
-        overrides: of the run.
+        overrides: of the run; `{folder}` is where the words of `_write_words` lie.
         seeds: how many; all are counted.
     """
 
@@ -30,10 +34,21 @@ class Task(NamedTuple):
     seeds: int
 
 
+TRANSDUCTION = (
+    "task=files", "task.train={folder}/train.tsv", "task.valid={folder}/valid.tsv", "task.test={folder}/test.tsv",
+    "tokenizer.target=word",
+    "data.batch_size=100", "model.d_model=64", "model.d_ff=256", "model.num_encoder_layers=4",
+    "model.num_decoder_layers=4", "trainer.max_steps=400",
+)  # fmt: skip
+WORDS = {"train": 800, "valid": 100, "test": 100}
+SPELLING = {
+    "th": "þ", "ph": "f", "sh": "ʃ", "ch": "tʃ", "ng": "ŋ", "ee": "iː", "oo": "uː", "c": "k", "x": "ks", "y": "j"
+}  # fmt: skip
 TASKS = (
     Task("reverse", ("experiment=reverse",), 10),
     Task("reverse, sinusoidal positions", ("experiment=reverse", "model.position=sinusoidal"), 1),
     Task("default: English-German", (), 1),
+    Task("transduction, 800 pairs, 400 updates", TRANSDUCTION, 1),
 )
 
 
@@ -57,12 +72,31 @@ def _run(overrides: Sequence[str]) -> tuple[float, float]:
     """Seconds, and exact match on the test pairs."""
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
+        if overrides[0] == TRANSDUCTION[0]:
+            _write_words(Path(folder))
         begin = time.perf_counter()
         subprocess.run(
-            [sys.executable, "-c", TRAIN, *overrides, f"run_dir={run}"],
+            [sys.executable, "-c", TRAIN, *(text.format(folder=folder) for text in overrides), f"run_dir={run}"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             check=True,
         )
         seconds = time.perf_counter() - begin
         return seconds, json.loads((run / "result.json").read_text(encoding="utf-8"))["test"]["exact_match"]
+
+
+def _write_words(folder: Path) -> None:
+    """Made-up words and their sounds by rules of spelling: as many as small grapheme-to-phoneme sets have."""
+    random = np.random.default_rng(0)
+    syllables = [
+        a + b for a in ("", *"bcdfghklmnprstvxy", "th", "ph", "sh", "ch") for b in (*"aeiou", "ee", "oo", "an", "ing")
+    ]
+    words: dict[str, str] = {}
+    while len(words) < sum(WORDS.values()):
+        word = "".join(random.choice(syllables, random.integers(2, 6)))
+        parts: list[str] = re.findall("|".join((*SPELLING, ".")), word)
+        words[word] = " ".join(SPELLING.get(part, part) for part in parts)
+    lines = iter(words.items())
+    for split, count in WORDS.items():
+        text = "".join(f"{word}\t{sounds}\n" for word, sounds in itertools.islice(lines, count))
+        (folder / f"{split}.tsv").write_text(text, encoding="utf-8")

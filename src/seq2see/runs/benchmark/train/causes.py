@@ -10,8 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from seq2see.attention import multihead
+from seq2see.runs.benchmark.apart import Contender, apart
 from seq2see.runs.benchmark.figure import Figure, Rounds
-from seq2see.runs.benchmark.train.peers import SMOOTHING, Ours, Pairs, Size, random_batch, work_of
+from seq2see.runs.benchmark.train import peers
+from seq2see.runs.benchmark.train.peers import SMOOTHING, Ours, Pairs, Size, padded_work, random_batch, work_of
 from seq2see.text import PAD
 
 dropout_module = import_module("seq2see.attention.dropout")
@@ -34,7 +36,9 @@ def figures(name: str, size: Size, *, rounds: int) -> Iterator[Figure]:
     work["logits and loss of padding too"] = work_of(_AllLogits(model), batches, fused=True)
     work["AdamW as torch chooses it"] = work_of(model, batches, fused=False)
     work["no dropout at all"] = _within(patch.object(dropout_module, "dropout", lambda x, p: x), work[OURS])
-    yield from Rounds.run(f"causes, {name}", "tokens/s", work, rounds=rounds).figures(OURS)
+    usual_memory = Contender(padded_work, (peers.OURS, size, STEPS))
+    with apart({"freed memory goes back to the system": usual_memory}) as in_a_process:
+        yield from Rounds.run(f"causes, {name}", "tokens/s", work | in_a_process, rounds=rounds).figures(OURS)
 
 
 def _within(context: AbstractContextManager[object], work: Callable[[], float]) -> Callable[[], float]:

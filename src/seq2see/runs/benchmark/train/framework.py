@@ -72,10 +72,10 @@ def _plain(prepared: Any) -> float:
     ends = []
     for batch in train_loader(prepared.options, prepared.train):
         ends.append(time.perf_counter())
-        states = model.decode_states(batch.tgt_in, model.encode(batch.src, batch.src_mask), batch.src_mask)
         real = batch.tgt_out != PAD
+        states = model.real_states(batch.src, batch.src_mask, batch.tgt_in, real)
         result = label_smoothed_cross_entropy(
-            model.output_proj(states[real]), batch.tgt_out[real], smoothing=optim.label_smoothing
+            states, model.output_proj.weight, batch.tgt_out[real], smoothing=optim.label_smoothing
         )
         optimizer.zero_grad()
         (result.objective / result.tokens).backward()

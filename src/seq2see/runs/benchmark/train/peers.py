@@ -1,20 +1,23 @@
 """Ours and its peers as modules that turn a padded batch into a loss, and the step around them."""
 
+import math
 from collections.abc import Callable, Sequence
-from types import ModuleType
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from seq2see.options import ModelOptions
+from seq2see.runs.benchmark.apart import Contender
 from seq2see.text import PAD
 from seq2see.training.objective import label_smoothed_cross_entropy
 from seq2see.transformer import Transformer
+from seq2see.transformer.positions import SinusoidalPositions
 
 OURS, TORCH, MARIAN = "seq2see", "torch.nn.Transformer", "Hugging Face MarianMTModel"
-X_TRANSFORMERS = "x-transformers"
+TEXTBOOK, X_TRANSFORMERS = "textbook modules", "x-transformers"
 DROPOUT, SMOOTHING, CLIP, LEARNING_RATE = 0.1, 0.1, 1.0, 1e-3
 
 
@@ -40,22 +43,25 @@ class Pairs(NamedTuple):
     tgt: Tensor
 
 
-def contenders(size: Size, transformers: ModuleType, x_transformers: ModuleType) -> dict[str, nn.Module]:
-    """All of one size, ours first."""
-    return {
-        OURS: Ours(size),
-        TORCH: _Torch(size),
-        MARIAN: HuggingFace(size, transformers),
-        X_TRANSFORMERS: _XTransformers(size, x_transformers),
-    }
-
-
 NOTES = {
-    OURS: "fused AdamW; padded targets leave before the projection to the vocabulary",
+    OURS: "padded targets leave before the projection; fused AdamW; keeps freed memory",
+    TEXTBOOK: "explicit weights, one linear map after another, torch's dropout and AdamW",
     TORCH: "dropout on attention weights too; AdamW as torch chooses it",
-    MARIAN: "its dropout, activation and attention dropout set to act where ours do; sdpa attention; AdamW as above",
-    X_TRANSFORMERS: "no label smoothing, gelu; its dropouts, off by default, set to 0.1; AdamW as above",
+    MARIAN: "its dropouts set to act where ours do; sdpa attention; AdamW as above",
+    X_TRANSFORMERS: "no label smoothing, gelu; its dropouts, off by default, set to 0.1",
 }
+
+
+def contender(name: str, size: Size, steps: int) -> Contender:
+    """One of the modules below, on so many random batches that are the same for all."""
+    return Contender(padded_work, (name, size, steps), keeps_memory=name == OURS)
+
+
+def padded_work(name: str, size: Size, steps: int) -> Callable[[], float]:
+    """Training steps of one of the modules, on its batches."""
+    torch.manual_seed(0)
+    batches = [random_batch(size) for _ in range(steps)]
+    return work_of(MODULES[name](size), batches, fused=name == OURS)
 
 
 def random_batch(size: Size) -> Pairs:
@@ -107,12 +113,11 @@ class Ours(nn.Module):
 
     def forward(self, batch: Pairs) -> Tensor:
         """Mean objective, nats a token."""
-        src_mask = batch.src != PAD
-        states = self.model.decode_states(batch.tgt[:, :-1], self.model.encode(batch.src, src_mask), src_mask)
         targets = batch.tgt[:, 1:]
         real = targets != PAD
-        logits = self.model.output_proj(states[real])
-        result = label_smoothed_cross_entropy(logits, targets[real], smoothing=SMOOTHING)
+        states = self.model.real_states(batch.src, batch.src != PAD, batch.tgt[:, :-1], real)
+        weight = self.model.output_proj.weight
+        result = label_smoothed_cross_entropy(states, weight, targets[real], smoothing=SMOOTHING)
         return result.objective / result.tokens
 
 
@@ -147,11 +152,75 @@ class _Torch(nn.Module):
         return _loss(states @ self.target.weight.t(), batch.tgt[:, 1:])
 
 
+class _TextbookAttention(nn.Module):
+    """Multi-head attention as tutorials write it: explicit weights, hidden ones at -1e9."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.num_heads = size.num_heads
+        self.query, self.key, self.value, self.out = (nn.Linear(size.d_model, size.d_model) for _ in range(4))
+
+    def forward(self, query: Tensor, memory: Tensor, visible: Tensor) -> Tensor:
+        q, k, v = (
+            x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+            for x in (self.query(query), self.key(memory), self.value(memory))
+        )
+        scores = (q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])).masked_fill(~visible, -1e9)
+        return self.out((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class _TextbookLayer(nn.Module):
+    """Attention to each memory in turn, then two linear maps; each with dropout, sum and normalisation."""
+
+    def __init__(self, size: Size, num_attentions: int) -> None:
+        super().__init__()
+        self.attentions = nn.ModuleList(_TextbookAttention(size) for _ in range(num_attentions))
+        self.wide, self.narrow = nn.Linear(size.d_model, size.d_ff), nn.Linear(size.d_ff, size.d_model)
+        self.norms = nn.ModuleList(nn.LayerNorm(size.d_model) for _ in range(num_attentions + 1))
+        self.dropout = nn.Dropout(DROPOUT)
+
+    def forward(self, x: Tensor, visible: Tensor, memory: Tensor | None = None, seen: Tensor | None = None) -> Tensor:
+        x = self.norms[0](x + self.dropout(self.attentions[0](x, x, visible)))
+        if memory is not None:
+            x = self.norms[1](x + self.dropout(self.attentions[1](x, memory, seen)))
+        h = self.dropout(F.relu(self.wide(x)))
+        return self.norms[-1](x + self.dropout(self.narrow(h)))
+
+
+class _Textbook(nn.Module):
+    """The modules of tutorials put together, with sinusoidal positions."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.source = nn.Embedding(size.vocab_size, size.d_model)
+        self.target = nn.Embedding(size.vocab_size, size.d_model)
+        self.positions = SinusoidalPositions(size.d_model)
+        self.encoder = nn.ModuleList(_TextbookLayer(size, 1) for _ in range(size.num_layers))
+        self.decoder = nn.ModuleList(_TextbookLayer(size, 2) for _ in range(size.num_layers))
+        self.project = nn.Linear(size.d_model, size.vocab_size)
+        self.dropout = nn.Dropout(DROPOUT)
+
+    def forward(self, batch: Pairs) -> Tensor:
+        tgt_in, seen = batch.tgt[:, :-1], (batch.src != PAD)[:, None, None]
+        past = torch.ones(tgt_in.shape[1], tgt_in.shape[1], dtype=torch.bool).tril()
+        memory, x = self._embed(self.source, batch.src), self._embed(self.target, tgt_in)
+        for layer in self.encoder:
+            memory = layer(memory, seen)
+        for layer in self.decoder:
+            x = layer(x, past, memory, seen)
+        return _loss(self.project(x), batch.tgt[:, 1:])
+
+    def _embed(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
+        places = self.positions.embed(torch.arange(ids.shape[1]), torch.float32)
+        return self.dropout(embedding(ids) * math.sqrt(embedding.embedding_dim) + places)
+
+
 class HuggingFace(nn.Module):
     """`MarianMTModel`; its three dropouts set to act where ours do."""
 
-    def __init__(self, size: Size, transformers: Any) -> None:
+    def __init__(self, size: Size) -> None:
         super().__init__()
+        transformers = import_module("transformers")
         config = transformers.MarianConfig(
             vocab_size=size.vocab_size,
             d_model=size.d_model,
@@ -183,7 +252,7 @@ class HuggingFace(nn.Module):
 class _XTransformers(nn.Module):
     """`XTransformer`, which computes its own loss."""
 
-    def __init__(self, size: Size, x_transformers: ModuleType) -> None:
+    def __init__(self, size: Size) -> None:
         super().__init__()
         side = {
             "depth": size.num_layers,
@@ -194,7 +263,7 @@ class _XTransformers(nn.Module):
             "ff_dropout": DROPOUT,
             "emb_dropout": DROPOUT,
         }
-        self.model = x_transformers.XTransformer(
+        self.model = import_module("x_transformers").XTransformer(
             dim=size.d_model,
             enc_num_tokens=size.vocab_size,
             enc_max_seq_len=size.length,
@@ -207,3 +276,8 @@ class _XTransformers(nn.Module):
 
     def forward(self, batch: Pairs) -> Tensor:
         return self.model(batch.src, batch.tgt, mask=batch.src != PAD)
+
+
+MODULES: dict[str, Callable[[Size], nn.Module]] = {
+    OURS: Ours, TEXTBOOK: _Textbook, TORCH: _Torch, MARIAN: HuggingFace, X_TRANSFORMERS: _XTransformers
+}  # fmt: skip

@@ -1,14 +1,14 @@
 """Pairs of 3 to 30 tokens, as people have them: each side in batches of its own making, of as many tokens a step."""
 
-from collections.abc import Iterator, Sequence
-from types import ModuleType
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
 
 from seq2see.data import LengthBuckets
+from seq2see.runs.benchmark.apart import Contender, apart
 from seq2see.runs.benchmark.figure import Figure, Rounds
-from seq2see.runs.benchmark.train.peers import MARIAN, OURS, HuggingFace, Ours, Pairs, Size, work_of
+from seq2see.runs.benchmark.train.peers import MARIAN, MODULES, OURS, Pairs, Size, work_of
 from seq2see.text import PAD
 
 SHORTEST, LONGEST = 3, 30  # tokens
@@ -16,40 +16,47 @@ STEPS = 6  # a round
 GROUPED, SHUFFLED = f"{MARIAN}, grouped", f"{MARIAN}, shuffled"
 
 
-def figures(size: Size, transformers: ModuleType, *, rounds: int) -> Iterator[Figure]:
+def figures(size: Size, *, rounds: int) -> Iterator[Figure]:
     """Real target tokens a second: ours, and Hugging Face's with batches by length and with shuffled ones.
 
     All have the same number of real tokens a step on average; shuffled ones are padded to their longest.
     """
     size = size._replace(length=LONGEST)
+    contenders = {
+        OURS: Contender(_work, (OURS, size, True), keeps_memory=True),
+        GROUPED: Contender(_work, (MARIAN, size, True)),
+        SHUFFLED: Contender(_work, (MARIAN, size, False)),
+    }
+    what = f"{SHORTEST}-{LONGEST} tokens, width {size.d_model}"
+    with apart(contenders) as work:
+        measured = Rounds.run(f"train, {what}", "tokens/s", work, rounds=rounds)
+    yield from measured.figures(
+        OURS,
+        {
+            OURS: f"{what}; {_filled(_batches(size, grouped=True))} of the tokens real",
+            GROUPED: "the very same batches",
+            SHUFFLED: f"its default; {_filled(_batches(size, grouped=False))} of the tokens real",
+        },
+    )
+
+
+def _work(name: str, size: Size, grouped: bool) -> Callable[[], float]:
+    batches = _batches(size, grouped=grouped)
+    torch.manual_seed(0)
+    return work_of(MODULES[name](size), batches, fused=name == OURS)
+
+
+def _batches(size: Size, *, grouped: bool) -> list[Pairs]:
     random = np.random.default_rng(0)
     num_pairs = 40 * size.batch_size
     sources = random.integers(SHORTEST, LONGEST, num_pairs)
     targets = np.clip(sources + random.integers(-2, 3, num_pairs), SHORTEST, LONGEST - 1)
-    grouped = LengthBuckets(sources, targets, batch_size=size.batch_size, shuffle=True, seed=0)
-    by_length = [_padded(rows, sources, targets, size) for rows, _ in zip(grouped, range(STEPS), strict=False)]
-    order = random.permutation(num_pairs).reshape(-1, size.batch_size)[:STEPS]
-    shuffled = [_padded(rows, sources, targets, size) for rows in order.tolist()]
     torch.manual_seed(0)
-    marian = HuggingFace(size, transformers)
-    measured = Rounds.run(
-        f"train, {SHORTEST}-{LONGEST} tokens, width {size.d_model}",
-        "tokens/s",
-        {
-            OURS: work_of(Ours(size), by_length, fused=True),
-            GROUPED: work_of(marian, by_length, fused=False),
-            SHUFFLED: work_of(marian, shuffled, fused=False),
-        },
-        rounds=rounds,
-    )
-    yield from measured.figures(
-        OURS,
-        {
-            OURS: f"{SHORTEST}-{LONGEST} tokens, width {size.d_model}; {_filled(by_length)} of the tokens real",
-            GROUPED: "the very same batches",
-            SHUFFLED: f"its default; {_filled(shuffled)} of the tokens real",
-        },
-    )
+    if grouped:
+        buckets = LengthBuckets(sources, targets, batch_size=size.batch_size, shuffle=True, seed=0)
+        return [_padded(rows, sources, targets, size) for rows, _ in zip(buckets, range(STEPS), strict=False)]
+    order = random.permutation(num_pairs).reshape(-1, size.batch_size)[:STEPS]
+    return [_padded(rows, sources, targets, size) for rows in order.tolist()]
 
 
 def _padded(rows: Sequence[int], sources: np.ndarray, targets: np.ndarray, size: Size) -> Pairs:
