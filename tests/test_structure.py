@@ -37,3 +37,12 @@ def test_a_room_imports_only_rooms_above_it(path: Path) -> None:
 def test_options_load_without_torch() -> None:
     code = "import sys, seq2see.options, seq2see.runs.overrides; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_checkpoint_loads_without_the_compiler_and_the_trainer(small_run: Path) -> None:
+    """Each takes seconds to import, and everybody who translates a line would wait for it."""
+    code = (
+        "import sys, seq2see; seq2see.load(sys.argv[1]).translate(['a b'])\n"
+        "assert not {'torch._dynamo', 'sympy', 'lightning', 'datasets'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(small_run)], check=True)

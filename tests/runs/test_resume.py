@@ -394,7 +394,7 @@ def test_a_gradient_that_is_not_finite_stops_the_run_before_it_reaches_the_weigh
     monkeypatch.setattr(TrainingModule, "training_step", failing)
     with pytest.raises(
         RunFailed,
-        match=r"step 8: the loss or the gradient is not finite. Its batch has 12 pairs, such as number \d+, \d+",
+        match=r"step 8: the loss or the gradient is not finite. Its batch has 32 pairs, such as number \d+, \d+",
     ) as error:
         train(short_run(tmp_path / "run"))
     assert "failed.ckpt: lower optim.lr" in str(error.value)

@@ -81,10 +81,13 @@ def leaking_mask(patch: pytest.MonkeyPatch) -> None:
 def dropped_padding_mask(patch: pytest.MonkeyPatch) -> None:
     encode, decode_states = Transformer.encode, Transformer.decode_states
 
-    def decode_all(self: Transformer, tgt_in, memory, src_mask, cache=None):
-        return decode_states(self, tgt_in, memory, torch.ones_like(src_mask), cache)
+    def encode_all(self: Transformer, src, src_mask, rows=None):
+        return encode(self, src, torch.ones_like(src_mask), rows)
 
-    patch.setattr(Transformer, "encode", lambda self, src, src_mask: encode(self, src, torch.ones_like(src_mask)))
+    def decode_all(self: Transformer, tgt_in, memory, src_mask, cache=None, rows=None):
+        return decode_states(self, tgt_in, memory, torch.ones_like(src_mask), cache, rows)
+
+    patch.setattr(Transformer, "encode", encode_all)
     patch.setattr(Transformer, "decode_states", decode_all)
 
 
@@ -270,7 +273,7 @@ def test_a_trained_model_is_checked_on_the_pairs_of_its_run(small_run: Path, mon
     shown: list[str] = []
     findings = selfcheck(compose_options("selfcheck", [f"ckpt={small_run}"]), show=shown.append)
     assert all(finding.passed for finding in findings)
-    assert shown[0].startswith(f"  step 6 of {small_run}"[:70])
+    assert shown[0].startswith(f"  step 12 of {small_run}"[:70])
     assert shown[1] == "  8 of the run's validation pairs, double precision, CPU"
 
 

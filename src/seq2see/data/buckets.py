@@ -6,15 +6,18 @@ from collections.abc import Iterator
 import numpy as np
 from torch.utils.data import Sampler
 
-_BATCHES_A_POOL = 100  # sorted by length together: more pads less, fewer mixes more
+# Batches that are sorted by length together: more pads less, fewer mixes more. Where a batch is so many pairs, padding
+# costs little, for training leaves it out of all but attention; where it is so many tokens, padding takes their places.
+_A_POOL_BY_PAIRS, _A_POOL_BY_TOKENS = 4, 100
 _TRIES = 10  # shuffles of an epoch, until one gives no more batches than the others
 
 
 class LengthBuckets(Sampler[list[int]]):
     """Batches of indices, length-grouped; every index once an epoch, the last, smaller batch kept.
 
-    Shuffled: all indices are permuted, sorted by length inside pools of about a hundred batches and cut into batches;
-    then the batches are permuted. Not shuffled: all are sorted by length once, longest first, for the least padding.
+    Shuffled: all indices are permuted, sorted by length inside pools of four batches (by tokens of about a hundred) and
+    cut into batches; then the batches are permuted. Not shuffled: all are sorted by length once, longest first, for the
+    least padding.
 
     The order is a function of (seed, epoch). Iterating gives the batches of `epoch` from `position` on and changes
     neither; who consumes them moves on (`Loader` does), so that a saved position counts what was used, not what was
@@ -156,9 +159,9 @@ class LengthBuckets(Sampler[list[int]]):
     def _pairs_a_pool(self) -> int:
         """Whole batches when cut by pairs, so that only the last pool has a smaller one."""
         if not self._by_tokens:
-            return _BATCHES_A_POOL * self._size
+            return _A_POOL_BY_PAIRS * self._size
         tokens_a_pair = float(self._source_lengths.mean() + self._target_lengths.mean())
-        return max(1, int(_BATCHES_A_POOL * self._size / tokens_a_pair))
+        return max(1, int(_A_POOL_BY_TOKENS * self._size / tokens_a_pair))
 
     def _shuffled(self, random: np.random.Generator) -> list[np.ndarray]:
         order, size = random.permutation(self._num_pairs), self._pairs_a_pool()

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 import seq2see
 from seq2see.options import TrainOptions
@@ -190,7 +191,7 @@ def _check_weights(content: Content) -> None:
     depth = (content.options.model.num_encoder_layers or 0) + (content.options.model.num_decoder_layers or 0)
     if depth > len(found):
         raise _Wrong(f"has {len(found)} weights for {depth} layers")
-    with torch.device("meta"):  # shapes alone
+    with torch.device("meta"), _DrawNothing():  # shapes alone
         expected = {PREFIX + name: value for name, value in content.empty_model().state_dict().items()}
     for name, value in found.items():
         if not isinstance(value, Tensor) or value.layout != torch.strided or value.device.type != "cpu":
@@ -205,6 +206,14 @@ def _check_weights(content: Content) -> None:
     if missing := [name for name in expected if name not in found]:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise _Wrong(f"lacks the weights {missing[0]}{more}")
+
+
+class _DrawNothing(TorchFunctionMode):
+    """Leaves out the normal numbers of an initialisation: torch imports its compiler for them on `meta`, in seconds."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        return kwargs["tensor"] if func is nn.init.normal_ else func(*args, **kwargs)
 
 
 def _first_line(error: Exception) -> str:
