@@ -46,7 +46,11 @@ SPELLING = {
 }  # fmt: skip
 TASKS = (
     Task("reverse", ("experiment=reverse",), 10),
-    Task("reverse, sinusoidal positions", ("experiment=reverse", "model.position=sinusoidal"), 1),
+    Task(
+        "reverse, sinusoidal positions",
+        ("experiment=reverse", "model.position=sinusoidal", "trainer.max_steps=1000"),
+        1,
+    ),
     Task("default: English-German", (), 1),
     Task("transduction, 800 pairs, 400 updates", TRANSDUCTION, 1),
 )
