@@ -326,7 +326,10 @@ def test_a_folder_a_missing_file_and_names_that_cannot_be_are_refused(tmp_path: 
             read_checkpoint(tmp_path / name)
 
 
-@pytest.mark.parametrize(("form", "version", "remedy"), [(1, "0.0.9", "train it again"), (3, "0.3", "update seq2see")])
+@pytest.mark.parametrize(
+    ("form", "version", "remedy"),
+    [(1, "0.0.9", "train it again"), (FORMAT - 1, "0.1", "train it again"), (FORMAT + 1, "0.3", "update seq2see")],
+)
 def test_another_versions_file_says_which_made_it_and_which_this_is(
     form: int, version: str, remedy: str, content: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from seq2see.text import Tokenizer
 from seq2see.training.checkpoint_file import DamagedError, NoChecksumError, load_checkpoint, load_unchecked
 from seq2see.transformer import Transformer
 
-FORMAT = 2  # 1 had no checksum and did not say which version wrote it
+FORMAT = 3  # 2 turned other pairs of numbers (rope); 1 had no checksum and did not say which version wrote it
 KEY = "seq2see"  # in the checkpoint: what Lightning does not know of
 PREFIX = "model."  # of the weights' names
 
