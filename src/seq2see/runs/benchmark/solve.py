@@ -76,8 +76,7 @@ def _run(overrides: Sequence[str]) -> tuple[float, float]:
     """Seconds, and exact match on the test pairs."""
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
-        if overrides[0] == TRANSDUCTION[0]:
-            _write_words(Path(folder))
+        _write_words(Path(folder))
         begin = time.perf_counter()
         subprocess.run(
             [sys.executable, "-c", TRAIN, *(text.format(folder=folder) for text in overrides), f"run_dir={run}"],
