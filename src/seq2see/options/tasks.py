@@ -100,7 +100,7 @@ class DatesOptions:
 
 @dataclass
 class ScanOptions:
-    """`scan`: all 20,910 commands of Lake and Baroni 2018 with their actions, in one of the published splits."""
+    """`scan`: all 20,910 commands of Lake and Baroni 2018 with their actions, divided as they publish it."""
 
     kind: str = "scan"
     seed: int = 0  # of the random choices; the top-level `seed` is that of the training
@@ -108,17 +108,19 @@ class ScanOptions:
     length_cutoff: int | None = None  # with split=length: actions at most in training; None: 22
     num_composed: int | None = None  # with split=addprim_jump: composed jump commands in training; None: 0
     num_fillers: int | None = None  # with split=filler: fillers of "around right" in training, 0 to 3; None: 0
+    num_shots: int | None = None  # with split=few_shot: commands with "look around right" in training; None: 1
     train_fraction: float | None = None  # with split=simple: share of all commands to train on; None: 0.8
     train_size: int | None = None  # pairs; None: all of the split
     valid_size: int | None = None  # pairs, drawn from the training part; None: 500, at most a tenth of it
 
     def __post_init__(self) -> None:
-        require_positive(self, "task", "train_size", "length_cutoff")
+        require_positive(self, "task", "train_size", "length_cutoff", "num_shots")
         require_not_negative(self, "task", "valid_size", "num_composed", "num_fillers")
         for key, split in (
             ("length_cutoff", ScanSplit.length),
             ("num_composed", ScanSplit.addprim_jump),
             ("num_fillers", ScanSplit.filler),
+            ("num_shots", ScanSplit.few_shot),
             ("train_fraction", ScanSplit.simple),
         ):
             value = getattr(self, key)
