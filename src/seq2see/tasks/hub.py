@@ -115,6 +115,7 @@ class Hub:
             {split: names[0] for split, names in _SPLITS.items()},
             self._read,
             normalize=self._normalize,
+            has_tags=self._columns.features is not None,
             train_size=self._train_size,
             notes=self.notes,
         )
