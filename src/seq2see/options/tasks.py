@@ -204,6 +204,11 @@ def _check_separator(separator: str) -> None:
     )
 
 
+def tag_separator(task: Any) -> str | None:
+    """What stands between two of the tags before a task's sources; None: they have none."""
+    return None if getattr(task, "features", None) is None else task.features_separator
+
+
 TASKS: dict[str, type] = {
     "translation": TranslationOptions,
     "copy": LettersOptions,

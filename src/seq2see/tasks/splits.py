@@ -88,7 +88,7 @@ class Splits:
         self._note_splits(given, hashes[chosen], len(pairs), len(train))
 
     def _hashes(self, sources: Iterable[str]) -> np.ndarray:
-        """Eight bytes for each source without its tags, as a number, uint64 (pairs,): two that happen to agree merely stay together."""
+        """Eight bytes for each source without its tags, uint64 (pairs,): two that agree by chance stay together."""
         digests = bytearray()
         for source in map(untagged, sources) if self._has_tags else sources:
             digests += blake2b(normalized(source, self._normalize).encode("utf-8"), digest_size=8).digest()
