@@ -170,11 +170,14 @@ class FilesOptions:
 
 @dataclass
 class HubOptions:
-    """`hub`: pairs through `datasets.load_dataset`: a data set's name on the hub, or a folder laid out like one."""
+    """`hub`: pairs through `datasets`: a data set's name on the hub, or a folder laid out like one or saved to disk."""
 
     kind: str = "hub"
     path: str | None = None  # name on the hub, or a folder
     name: str | None = None  # configuration of the data set
+    train_split: str | None = None  # name of the split to train on; None: train
+    valid_split: str | None = None  # None: validation, valid, val or dev; split off training if there is none
+    test_split: str | None = None  # None: test; split off training if there is none
     source: Any = None  # column by name or 0-based number, or a language of a `translation` column
     target: Any = None
     features: Any = None  # column of tags that are put before the source
@@ -191,6 +194,12 @@ class HubOptions:
             self.source is not None and self.target is not None,
             f"task.source ({self.source}) and task.target ({self.target}) are both needed with task=hub: columns by "
             "name or number, or languages",
+        )
+        splits = [split for split in (self.train_split, self.valid_split, self.test_split) if split is not None]
+        require(
+            len(set(splits)) == len(splits),
+            f"task.train_split ({self.train_split}), task.valid_split ({self.valid_split}) and task.test_split "
+            f"({self.test_split}) must differ: choose a split once",
         )
         require_positive(self, "task", "train_size")
         _check_separator(self.features_separator)
