@@ -108,13 +108,13 @@ def data_report(options: DataReportOptions) -> DataReport:
     """
     task = task_of(options)
     pairs = _splits(task)
-    filled, reasons = choose(options, Facts.of(pairs["train"]))
+    has_tags = tag_separator(options.task) is not None
+    filled, reasons = choose(options, Facts.of(pairs["train"], has_tags=has_tags))
     source, target = fit_tokenizers(pairs["train"], filled)
     counted = {
         split: count_split(some, source, target, filled.data.max_length if split == "train" else None)
         for split, some in pairs.items()
     }
-    has_tags = tag_separator(options.task) is not None
     keys = {split: Keys.of(some, filled.tokenizer.normalize, has_tags=has_tags) for split, some in pairs.items()}
     tokenizers = {"both": source} if filled.tokenizer.shared else {"source": source, "target": target}
     plain = to_plain(filled)
