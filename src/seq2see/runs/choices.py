@@ -86,7 +86,7 @@ def _num_symbols(lines: Sequence[list[str]]) -> int:
     counts = Counter(word for words in lines for word in words)
     short = sum(count for word, count in counts.items() if _is_short(word))
     several, few = counts.total() >= 2 * len(lines), len(counts) <= min(counts.total() // 5, 1_000)
-    return len(counts) if several and few and short >= 0.8 * counts.total() else 0
+    return len(counts) if several and few and short >= 0.9 * counts.total() else 0
 
 
 def _is_short(word: str) -> bool:
