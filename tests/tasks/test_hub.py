@@ -165,6 +165,16 @@ def test_splits_without_a_use_are_named(tmp_path, splits, keys, note):
     assert task.notes[0].endswith(f"{note} {CHOSEN}")
 
 
+def test_another_data_set_is_scored_by_all_of_its_test_split_or_of_its_only_one(tmp_path):
+    saved(tmp_path / "many", **PARTS)
+    Dataset.from_list(ROWS).save_to_disk(tmp_path / "one")
+
+    assert task_of(tmp_path / "many", test_split="devtest").scored() == PAIRS[80:]
+    assert task_of(tmp_path / "one", test_split="devtest").scored() == PAIRS
+    with pytest.raises(DataError, match="no split 'test' to score, there are: train, eval, devtest; name a folder"):
+        task_of(tmp_path / "many").scored()
+
+
 def test_a_split_is_chosen_for_one_use_alone():
     with pytest.raises(ValueError, match=r"task.valid_split \(x\) and task.test_split \(x\) must differ"):
         HubOptions(path="x", source=0, target=1, valid_split="x", test_split="x")

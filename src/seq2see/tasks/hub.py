@@ -73,6 +73,20 @@ class Hub:
         """
         return [] if split == "ood" else self._splits.pairs(split)
 
+    def scored(self) -> Sequence[Pair]:
+        """All pairs of the test split, or of the only split that there is: what a trained model is scored on.
+
+        Raises:
+            DataError: the data set cannot be had, has no such split, or a column or row is wrong.
+        """
+        name = self._wanted["test"] or "test"
+        if name not in self._all and len(self._all) > 1:
+            raise DataError(
+                f"{self._name}: no split '{name}' to score, there are: {', '.join(self._all)}; name a folder with a "
+                "split of this name, or with one split"
+            )
+        return list(self._table(name if name in self._all else next(iter(self._all))))
+
     def fingerprint(self) -> str | None:
         """32 hexadecimal digits for the bytes of the folder, or of what came from the hub.
 
@@ -107,7 +121,7 @@ class Hub:
                 f"{self._name}: `datasets` reads .csv and .tsv with pandas (`NA` is missing, a quote mark may swallow "
                 "lines), task=files reads them exactly"
             )
-        return {split: self._all[name].with_format(None) for split, name in self._names.items()}
+        return {split: self._all[name] for split, name in self._names.items()}
 
     @cached_property
     def _all(self) -> dict[str, "Dataset"]:
@@ -126,27 +140,28 @@ class Hub:
     @cached_property
     def _splits(self) -> Splits:
         return Splits(
-            {split: self._title(split) for split in self._datasets},
+            {split: self._title(self._names[split]) for split in self._datasets},
             {split: names[0] for split, names in _USUAL.items()},
-            self._read,
+            lambda split: self._table(self._names[split]),
             normalize=self._normalize,
             has_tags=self._columns.features is not None,
             train_size=self._train_size,
             notes=self.notes,
         )
 
-    def _title(self, split: str) -> str:
-        return f"{self._name}, split {self._names[split]}"
+    def _title(self, name: str) -> str:
+        return f"{self._name}, split {name}"
 
-    def _read(self, split: str) -> PairTable:
-        dataset = self._datasets[split]
-        ledger = Ledger(self._title(split), self._on_bad_line, "row")
+    def _table(self, name: str) -> PairTable:
+        """The pairs of a split, by its name there."""
+        dataset = self._all[name].with_format(None)
+        ledger = Ledger(self._title(name), self._on_bad_line, "row")
         columns = named(self._columns, _choices(dataset), ledger.name)
         wanted = [name for name in dataset.column_names if name in (columns.source, columns.target, columns.features)]
         languages = [name for name in columns[:3] if name is not None and name not in wanted]
         rows = _rows(dataset.select_columns([*wanted, *(["translation"] if languages else [])]))
         pairs = pairs_of_objects(enumerate(rows, start=1), columns, ledger)
-        table = PairTable.of(watched(pairs, f"reading {self._name}, {self._names[split]}", total=len(dataset)))
+        table = PairTable.of(watched(pairs, f"reading {self._name}, {name}", total=len(dataset)))
         if not table:
             raise ledger.no_pairs()
         self.notes += ledger.notes()
