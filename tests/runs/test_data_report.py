@@ -223,6 +223,33 @@ def test_the_splits_of_a_generated_task_share_nothing() -> None:
     assert "none between train, valid, test and ood" in shown(found)
 
 
+def test_sources_under_other_tags_and_shared_targets_are_figures_of_their_own(tmp_path: Path) -> None:
+    columns = ("task.features=0", "task.source=1", "task.target=2")
+    train = "V;PST\tgo\twent\nV;PRS\tgo\tgoes\nV;PST\tsee\tsaw\n"
+    found = report_of(tmp_path, *columns, train=train, valid="N\tsaw\tsaw\n", test="V\tgo\tgo\nV;PST\tsee\tsaw\n")
+    by_names = {(each.split, each.other): each for each in found.leaks}
+    test, valid = by_names["test", "train"], by_names["valid", "train"]
+    assert (test.same_source, test.same_target, test.same_pair, test.pairs) == (2, 1, 1, 2)
+    assert (valid.same_source, valid.same_target, valid.is_none) == (0, 1, True)
+    assert found.repeats["train"].same_source == 0  # of the whole line, which is what a model sees
+    leakage = section(shown(found), "Leakage")
+    assert re.search(r"test in train +2 \(100 %\) +1 \(50 %\)", leakage)
+    assert "Tags before a source count in pairs alone." in " ".join(leakage.split())
+    assert "Pairs whose target train has too: valid 1 (100 %), test 1 (50 %)" in leakage
+
+
+def test_none_is_said_of_sources_where_targets_are_shared_and_alone_where_nothing_is(tmp_path: Path) -> None:
+    columns = ("task.features=0", "task.source=1", "task.target=2")
+    forms = "".join(f"{tag}\tlemma{n}\tform{n}{tag}\n" for n in range(60) for tag in ("PST", "PRS", "INF"))
+    assert "none between train, valid and test" in section(shown(report_of(tmp_path, *columns, train=forms)), "Leakage")
+    shared = report_of(tmp_path, train="a\tx\n", valid="b\tx\n", test="c\ty\n")
+    leakage = " ".join(section(shown(shared), "Leakage").split())
+    assert leakage == (
+        "no source is the same in two of train, valid and test, also not up to case, punctuation and white space "
+        "Pairs whose target train has too: valid 1 (100 %)"
+    )
+
+
 TEXTS = st.text("aAB .!", min_size=1, max_size=3)
 PAIRS = st.lists(st.builds(Pair, TEXTS, TEXTS), min_size=1, max_size=12)
 
@@ -231,7 +258,7 @@ PAIRS = st.lists(st.builds(Pair, TEXTS, TEXTS), min_size=1, max_size=12)
 @given(PAIRS, PAIRS)
 def test_the_counts_are_those_of_sets_of_any_pairs(first: list[Pair], second: list[Pair]) -> None:
     pairs = {"train": first, "test": second}
-    keys = {split: Keys.of(some, Normalize.nfc) for split, some in pairs.items()}
+    keys = {split: Keys.of(some, Normalize.nfc, has_tags=False) for split, some in pairs.items()}
     texts = [(pair.source, pair.target) for pair in first]
     targets = {source: Counter(target for other, target in texts if other == source) for source, _ in texts}
     repeats = repeats_in(first, keys["train"])
@@ -243,6 +270,7 @@ def test_the_counts_are_those_of_sets_of_any_pairs(first: list[Pair], second: li
     near_sources = {source for source, _ in near_texts}
     found = leak("test", "train", pairs, keys)
     assert found.same_source == sum(pair.source in targets for pair in second)
+    assert found.same_target == sum(pair.target in {target for _, target in texts} for pair in second)
     assert found.same_pair == sum((pair.source, pair.target) in texts for pair in second)
     assert found.near_source == sum(p.source not in targets and folded(p.source) in near_sources for p in second)
     assert found.near_pair == sum(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seq2see.options import FilesOptions, Normalize
 from seq2see.tasks import Pair, make_task
-from seq2see.text import DataError
+from seq2see.text import DataError, untagged
 
 SPLITS = ["train", "valid", "test"]
 
@@ -97,6 +97,45 @@ def test_sources_that_are_equal_once_normalised_stay_together(folder):
     sources = [{unicodedata.normalize("NFC", pair.source) for pair in task.pairs(split)} for split in SPLITS]
     assert sum(map(len, sources)) == 200
     assert split_sizes(task_of(folder / "x.tsv", pairs, normalize=Normalize.none)) == [368, 16, 16]
+
+
+def test_a_fixed_file_without_tags_is_divided_as_ever(folder):
+    task = task_of(folder / "x.tsv", [(f"word{n % 90} {n % 7}", f"t{n}") for n in range(200)])
+
+    held_out = {split: [int(pair.target[1:]) for pair in task.pairs(split)] for split in SPLITS[1:]}
+    assert held_out == {
+        "valid": [75, 94, 116, 123, 128, 132, 133, 156],
+        "test": [8, 13, 14, 27, 30, 127, 136, 147],
+    }
+
+
+def test_tags_do_not_count_all_pairs_of_a_source_stay_together_whatever_stands_before_it(folder):
+    forms = [(f"lemma {n}", f"form {n} {tag}", tag) for n in range(60) for tag in ("V;PST", "V;PRS", "", "N")]
+    (folder / "tags.tsv").write_text("".join("\t".join(row) + "\n" for row in forms), encoding="utf-8")
+    bare = task_of(folder / "x.tsv", [row[:2] for row in forms])
+    options = {"train": str(folder / "tags.tsv"), "features": 2}
+
+    task = make_task(FilesOptions(**options))
+
+    assert split_sizes(task) == split_sizes(bare) == [224, 8, 8]
+    for split in SPLITS:
+        assert [untagged(pair.source) for pair in task.pairs(split)] == [pair.source for pair in bare.pairs(split)]
+    given = make_task(
+        FilesOptions(**options, test=write(folder / "test.tsv", [("lemma 1", "x\tADJ"), ("new", "x\tN")]))
+    )
+    assert given.pairs("train") and given.notes[-1] == (
+        "task.test: 1 of 2 pairs have a source (without its tags) that is also in training (kept)"
+    )
+
+
+def test_nothing_is_split_off_in_silence_where_each_source_has_too_many_pairs(folder):
+    task = task_of(folder / "x.tsv", [(f"source {n % 10}", f"target {n}") for n in range(100)])
+
+    assert split_sizes(task) == [100, 0, 0]
+    assert (
+        "task.test split off task.train: 0 of 100 pairs (each source has more than 4 pairs, or is in a given split)"
+        in task.notes[1]
+    )
 
 
 def test_a_source_with_more_pairs_than_there_is_room_for_stays_in_training(folder):

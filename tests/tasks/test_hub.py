@@ -8,12 +8,14 @@ import sys
 
 import pyarrow as pa
 import pytest
+from datasets import Dataset, DatasetDict
 from pyarrow import parquet
 
 from seq2see.options import FilesOptions, HubOptions, OnBadLine
 from seq2see.tasks import Pair, make_task
 from seq2see.text import DataError
 
+CHOSEN = "(chosen by usual names, or by task.train_split, task.valid_split, task.test_split)"
 CARD = "---\nlicense: cc0-1.0\ntask_categories:\n- translation\n---\n# Some pairs\n"
 ROWS = [{"source": f"source {number}", "target": f"target {number}"} for number in range(100)]
 PAIRS = [Pair(row["source"], row["target"]) for row in ROWS]
@@ -38,6 +40,12 @@ def laid_out(folder, *, card=CARD, **splits):
     return folder
 
 
+def saved(folder, **splits):
+    """A folder that `datasets` has saved these splits into."""
+    DatasetDict({split: Dataset.from_list(rows) for split, rows in splits.items()}).save_to_disk(folder)
+    return folder
+
+
 def task_of(folder, *, skip=False, source="source", target="target", **options):
     chosen = HubOptions(path=str(folder), source=source, target=target, **options)
     return make_task(chosen, on_bad_line=OnBadLine.skip if skip else OnBadLine.error)
@@ -58,7 +66,9 @@ def test_its_splits_are_used_by_the_names_that_they_have_there(tmp_path, valid):
     splits = [list(task.pairs(split)) for split in ("train", "valid", "test")]
     assert splits == [PAIRS[:60], PAIRS[60:80], PAIRS[80:]]
     assert task.pairs("ood") == [] and task.ood == ""
-    assert task.notes == [f"{tmp_path}: train (60 rows), {valid} (20 rows), test (20 rows)"]
+    assert task.notes == [
+        f"{tmp_path}: train (60 rows) to train on, {valid} (20 rows) to validate on, test (20 rows) to test on {CHOSEN}"
+    ]
 
 
 def test_missing_splits_are_split_off_by_the_rule_of_files(tmp_path):
@@ -71,7 +81,7 @@ def test_missing_splits_are_split_off_by_the_rule_of_files(tmp_path):
         assert list(hub.pairs(split)) == list(files.pairs(split))
         assert len(hub.pairs(split)) == size
     assert hub.notes == [
-        f"{tmp_path / 'folder'}: train (100 rows)",
+        f"{tmp_path / 'folder'}: train (100 rows) to train on {CHOSEN}",
         f"validation split off {tmp_path / 'folder'}, split train: 4 of 100 pairs",
         f"test split off {tmp_path / 'folder'}, split train: 4 of 100 pairs",
     ]
@@ -84,17 +94,100 @@ def test_only_the_missing_split_is_split_off_and_train_size_cuts_training_alone(
     assert f"{tmp_path}, split test: " in task.notes[-1] and "also in training (kept)" in task.notes[-1]
 
 
-def test_splits_that_have_no_use_are_named(tmp_path):
-    card = CARD.replace(
-        "license",
-        "configs:\n- config_name: default\n  data_files:\n  - split: train\n    path: data/train-*\n"
-        "  - split: hard\n    path: data/hard-*\nlicense",
+PARTS = {"train": ROWS[:60], "eval": ROWS[60:80], "devtest": ROWS[80:]}
+
+
+@pytest.mark.parametrize("side_by_side", [False, True])
+def test_a_saved_data_set_has_the_splits_that_it_was_saved_with_and_keys_choose_among_them(tmp_path, side_by_side):
+    saved(tmp_path, **PARTS)
+    if side_by_side:
+        (tmp_path / "dataset_dict.json").unlink()
+
+    task = task_of(tmp_path, valid_split="eval", test_split="devtest")
+
+    assert [list(task.pairs(split)) for split in ("train", "valid", "test")] == [PAIRS[:60], PAIRS[60:80], PAIRS[80:]]
+    assert task.notes == [
+        f"{tmp_path}: train (60 rows) to train on, eval (20 rows) to validate on, devtest (20 rows) to test on {CHOSEN}"
+    ]
+    assert "no split 'devset' (task.test_split), there are: " in complaint(tmp_path, test_split="devset")
+
+
+def test_a_single_saved_data_set_is_the_training_split_whatever_format_it_was_saved_in(tmp_path):
+    Dataset.from_list(ROWS).with_format("numpy", columns=["source"]).save_to_disk(tmp_path)
+
+    task = task_of(tmp_path)
+
+    assert [len(task.pairs(split)) for split in ("train", "valid", "test")] == [92, 4, 4]
+    assert set(task.pairs("train")) < set(PAIRS)
+    assert complaint(tmp_path, name="one") == (
+        "FOLDER: task.name (one) must be a configuration of this data set, there are: none"
     )
 
-    task = task_of(laid_out(tmp_path, card=card, train=ROWS, hard=ROWS[:2]))
 
-    assert len(task.pairs("train")) == 92
-    assert task.notes[0] == f"{tmp_path}: train (100 rows); not used: hard"
+@pytest.mark.parametrize(
+    ("splits", "said"),
+    [
+        (
+            ["train", "eval", "devtest"],
+            "no split to validate on and to test on by a usual name, there are: train, eval, devtest; choose with "
+            "task.valid_split and task.test_split, or set task.train_split=train to split off what is missing",
+        ),
+        (
+            ["train", "validation", "hard"],
+            "no split to test on by a usual name, there are: train, validation, hard; choose with task.test_split, or "
+            "set task.train_split=train to split off what is missing",
+        ),
+        (["train", "dev", "validation"], "dev and validation may both be meant to validate on, set task.valid_split"),
+        (["a", "test"], "no split 'train', there are: a, test; choose with task.train_split, or another task.path"),
+    ],
+)
+def test_no_split_is_guessed_at_or_vanishes_in_silence(tmp_path, splits, said):
+    saved(tmp_path, **{split: ROWS[:20] for split in splits})
+
+    assert complaint(tmp_path) == f"FOLDER: {said}"
+
+
+@pytest.mark.parametrize(
+    ("splits", "keys", "note"),
+    [
+        (["train", "validation", "test", "devtest"], {}, "test (9 rows) to test on; not used: devtest"),
+        (["train", "hard"], {"train_split": "train"}, "train (9 rows) to train on; not used: hard"),
+        (["train", "test"], {"valid_split": "test"}, "train (9 rows) to train on, test (9 rows) to validate on"),
+        (["all"], {"train_split": "all"}, "all (9 rows) to train on"),
+    ],
+)
+def test_splits_without_a_use_are_named(tmp_path, splits, keys, note):
+    saved(tmp_path, **{split: ROWS[:9] for split in splits})
+
+    task = task_of(tmp_path, **keys)
+
+    assert len(task.pairs("train")) == 9
+    assert task.notes[0].endswith(f"{note} {CHOSEN}")
+
+
+def test_another_data_set_is_scored_by_all_of_its_test_split_or_of_its_only_one(tmp_path):
+    saved(tmp_path / "many", **PARTS)
+    Dataset.from_list(ROWS).save_to_disk(tmp_path / "one")
+
+    assert task_of(tmp_path / "many", test_split="devtest").scored() == PAIRS[80:]
+    assert task_of(tmp_path / "one", test_split="devtest").scored() == PAIRS
+    with pytest.raises(DataError, match="no split 'test' to score, there are: train, eval, devtest; name a folder"):
+        task_of(tmp_path / "many").scored()
+
+
+def test_a_split_is_chosen_for_one_use_alone():
+    with pytest.raises(ValueError, match=r"task.valid_split \(x\) and task.test_split \(x\) must differ"):
+        HubOptions(path="x", source=0, target=1, valid_split="x", test_split="x")
+
+
+def test_files_that_are_read_under_another_name_or_not_at_all_are_named(tmp_path):
+    for split, rows in PARTS.items():
+        write_jsonl(tmp_path / f"{split}.jsonl", rows)
+
+    task = task_of(tmp_path)
+
+    assert list(task.pairs("test")) == PAIRS[60:80]
+    assert task.notes[:2] == ["eval.jsonl: read as the split test", "devtest.jsonl: not read, its name says no split"]
 
 
 @pytest.mark.parametrize(("source", "target"), [("en", "de"), (0, 1), ("0", "1")])
@@ -196,7 +289,9 @@ def test_a_column_or_language_that_is_not_there_is_named_with_those_that_are(tmp
 def test_a_data_set_without_training_pairs_is_refused_with_the_splits_that_it_has(tmp_path):
     laid_out(tmp_path, test=ROWS)
 
-    assert complaint(tmp_path) == "FOLDER: no split 'train', there are: test; choose another task.path or task.name"
+    assert complaint(tmp_path) == (
+        "FOLDER: no split 'train', there are: test; choose with task.train_split, or another task.path"
+    )
 
 
 def test_a_configuration_is_chosen_by_name(tmp_path):

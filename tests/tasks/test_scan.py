@@ -25,6 +25,9 @@ PUBLISHED = [
     ({"split": "length"}, 16_990, "b449c787a4c2e816", 3_920, "e9bd0b06cb972a4a"),
     ({"split": "addprim_jump"}, 14_670, "e60be8fa7fd88b42", 7_706, "af971a314cdeda91"),
     ({"split": "addprim_turn_left"}, 21_890, "7a87330ea22b31b5", 1_208, "871b1eb91236d07b"),
+    ({"split": "template_right"}, 15_225, "26625d4787e54df2", 4_476, "f7559991d2f94613"),
+    ({"split": "template_opposite_right"}, 15_225, "91791f93dda8fe40", 4_476, "4403926c0eacc812"),
+    ({"split": "template_jump_around_right"}, 18_528, "68c243923cfe25bc", 1_173, "1dc10f0027f064f4"),
     ({"split": "template_around_right"}, 15_225, "5d47ce1eb8a7f896", 4_476, "b64b5b28fc48416b"),
     ({"split": "filler"}, 15_225, "5d47ce1eb8a7f896", 1_173, "1dc10f0027f064f4"),
     ({"split": "filler", "num_fillers": 1}, 16_290, "83610a2afbd8fd10", 1_173, "1dc10f0027f064f4"),
@@ -122,6 +125,19 @@ def test_a_split_has_exactly_the_published_lines(options, num_train, train, num_
 
     assert (len(task.pairs("train")), len(task.pairs("test"))) == (num_train, num_test)
     assert (digest(task.pairs("train")), digest(task.pairs("test"))) == (train, test)
+
+
+@pytest.mark.parametrize(("num_shots", "num_train"), [(1, 15_226), (8, 15_233), (1024, 16_249)])
+def test_few_shots_join_the_training_part_without_fillers_and_stay_there(num_shots, num_train):
+    none, one = (set(scan("filler", num_fillers=number).pairs("train")) for number in (0, 1))
+
+    task = scan("few_shot", num_shots=num_shots, valid_size=500)
+
+    train, valid = set(task.pairs("train")), set(task.pairs("valid"))
+    assert len(task.pairs("train")) == len(train) == num_train - 500
+    assert train | valid == none | (train & one - none) and len(train - none) == num_shots
+    assert digest(task.pairs("test")) == "1dc10f0027f064f4"
+    assert train - none <= set(scan("few_shot", num_shots=1065).pairs("train"))
 
 
 @pytest.mark.parametrize("cutoff", [1, 24, 26, 40])
@@ -260,6 +276,7 @@ def test_there_is_no_further_part_out_of_distribution():
             {"split": "addprim_jump", "num_composed": 8},
             'split=addprim_jump: 14,170 train ("jump" and 8 composed 163 times each), 500 valid, 7,698 test',
         ),
+        ({"split": "few_shot"}, 'split=few_shot: 14,726 train (1 with "look around right"), 500 valid, 1,173 test'),
     ],
 )
 def test_one_line_tells_the_sizes(options, note):
@@ -274,6 +291,7 @@ def test_one_line_tells_the_sizes(options, note):
         ({"split": "addprim_jump", "valid_size": 13_203}, r"task.valid_size \(13203\) .* 13,203 .*addprim_jump"),
         ({"split": "addprim_jump", "num_composed": 7706}, r"task.num_composed \(7706\) .* 7,706 .* 0 to 7705"),
         ({"split": "length", "length_cutoff": 48}, r"task.length_cutoff \(48\) .* 48 actions; choose 1 to 47"),
+        ({"split": "few_shot", "num_shots": 1066}, r"task.num_shots \(1066\) .* 1,065 commands .* choose 1 to 1065"),
         ({"train_fraction": 0.00001}, r"task.train_fraction \(1e-05\) leaves nothing to train on: .* 20,910"),
     ],
 )

@@ -49,6 +49,7 @@ from seq2see.options.tasks import (
     NumbersOptions,
     ScanOptions,
     TranslationOptions,
+    tag_separator,
 )
 from seq2see.options.text import DataOptions, TokenizerOptions
 from seq2see.options.training import LOWER_IS_BETTER, SCORES, OptimOptions, TrainerOptions, TrainingOptions, seconds_of
@@ -102,4 +103,5 @@ __all__ = [
     "TranslationFormat",
     "TranslationOptions",
     "seconds_of",
+    "tag_separator",
 ]

@@ -94,8 +94,12 @@ class ScanSplit(Enum):
     length = "length"
     addprim_jump = "addprim_jump"
     addprim_turn_left = "addprim_turn_left"
+    template_right = "template_right"
+    template_opposite_right = "template_opposite_right"
     template_around_right = "template_around_right"
+    template_jump_around_right = "template_jump_around_right"
     filler = "filler"
+    few_shot = "few_shot"
 
 
 class Study(Enum):

@@ -100,7 +100,7 @@ class DatesOptions:
 
 @dataclass
 class ScanOptions:
-    """`scan`: all 20,910 commands of Lake and Baroni 2018 with their actions, in one of the published splits."""
+    """`scan`: all 20,910 commands of Lake and Baroni 2018 with their actions, divided as they publish it."""
 
     kind: str = "scan"
     seed: int = 0  # of the random choices; the top-level `seed` is that of the training
@@ -108,17 +108,19 @@ class ScanOptions:
     length_cutoff: int | None = None  # with split=length: actions at most in training; None: 22
     num_composed: int | None = None  # with split=addprim_jump: composed jump commands in training; None: 0
     num_fillers: int | None = None  # with split=filler: fillers of "around right" in training, 0 to 3; None: 0
+    num_shots: int | None = None  # with split=few_shot: commands with "look around right" in training; None: 1
     train_fraction: float | None = None  # with split=simple: share of all commands to train on; None: 0.8
     train_size: int | None = None  # pairs; None: all of the split
     valid_size: int | None = None  # pairs, drawn from the training part; None: 500, at most a tenth of it
 
     def __post_init__(self) -> None:
-        require_positive(self, "task", "train_size", "length_cutoff")
+        require_positive(self, "task", "train_size", "length_cutoff", "num_shots")
         require_not_negative(self, "task", "valid_size", "num_composed", "num_fillers")
         for key, split in (
             ("length_cutoff", ScanSplit.length),
             ("num_composed", ScanSplit.addprim_jump),
             ("num_fillers", ScanSplit.filler),
+            ("num_shots", ScanSplit.few_shot),
             ("train_fraction", ScanSplit.simple),
         ):
             value = getattr(self, key)
@@ -168,11 +170,14 @@ class FilesOptions:
 
 @dataclass
 class HubOptions:
-    """`hub`: pairs through `datasets.load_dataset`: a data set's name on the hub, or a folder laid out like one."""
+    """`hub`: pairs through `datasets`: a data set's name on the hub, or a folder laid out like one or saved to disk."""
 
     kind: str = "hub"
     path: str | None = None  # name on the hub, or a folder
     name: str | None = None  # configuration of the data set
+    train_split: str | None = None  # name of the split to train on; None: train
+    valid_split: str | None = None  # None: validation, valid, val or dev; split off training if there is none
+    test_split: str | None = None  # None: test; split off training if there is none
     source: Any = None  # column by name or 0-based number, or a language of a `translation` column
     target: Any = None
     features: Any = None  # column of tags that are put before the source
@@ -190,6 +195,12 @@ class HubOptions:
             f"task.source ({self.source}) and task.target ({self.target}) are both needed with task=hub: columns by "
             "name or number, or languages",
         )
+        splits = [split for split in (self.train_split, self.valid_split, self.test_split) if split is not None]
+        require(
+            len(set(splits)) == len(splits),
+            f"task.train_split ({self.train_split}), task.valid_split ({self.valid_split}) and task.test_split "
+            f"({self.test_split}) must differ: choose a split once",
+        )
         require_positive(self, "task", "train_size")
         _check_separator(self.features_separator)
 
@@ -200,6 +211,11 @@ def _check_separator(separator: str) -> None:
         not set("\t\r\n") & set(separator),
         f"task.features_separator ({separator!r}) must not hold a tab or a line end: choose another",
     )
+
+
+def tag_separator(task: Any) -> str | None:
+    """What stands between two of the tags before a task's sources; None: they have none."""
+    return None if getattr(task, "features", None) is None else task.features_separator
 
 
 TASKS: dict[str, type] = {

@@ -1,5 +1,7 @@
 """What a run does where its configuration leaves it open: chosen from the task and the data, with the reason."""
 
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -23,6 +25,7 @@ from seq2see.options import (
     TrainOptions,
 )
 from seq2see.tasks import Pair
+from seq2see.text import untagged
 
 Part = TypeVar("Part", TokenizerOptions, DataOptions, ModelOptions, OptimOptions, TrainingOptions, DecodeOptions)
 SMALL = {"d_model": 256, "num_heads": 4, "num_encoder_layers": 3, "num_decoder_layers": 3, "d_ff": 1024}
@@ -34,32 +37,65 @@ class Facts:
 
     Args:
         num_pairs: training pairs.
-        words_a_source: mean, split at white space.
+        words_a_source: mean, split at white space; tags are no words.
         words_a_target: mean, split at white space.
         letters_a_pair: mean number of characters, both sides together.
+        source_symbols: if the sources are symbols with spaces between them, as phones are, how many different ones;
+            else 0.
+        target_symbols: the same of the targets.
     """
 
     num_pairs: int
     words_a_source: float
     words_a_target: float
     letters_a_pair: float
+    source_symbols: int = 0
+    target_symbols: int = 0
 
     @classmethod
-    def of(cls, pairs: Sequence[Pair]) -> "Facts":
+    def of(cls, pairs: Sequence[Pair], *, has_tags: bool) -> "Facts":
         """The facts of some 10,000 pairs, evenly over all of them (files are often sorted), and the number of all."""
         some = pairs[:: max(len(pairs) // 10_000, 1)]
         count = max(len(some), 1)
+        sources = [(untagged(pair.source) if has_tags else pair.source).split() for pair in some]
+        targets = [pair.target.split() for pair in some]
+        symbols = [_num_symbols(sources), _num_symbols(targets)]
+        if not all(number or _are_words(side) for number, side in zip(symbols, (sources, targets), strict=True)):
+            symbols = [0, 0]  # beside sentences, short words are words
         return cls(
             num_pairs=len(pairs),
-            words_a_source=sum(len(pair.source.split()) for pair in some) / count,
-            words_a_target=sum(len(pair.target.split()) for pair in some) / count,
+            words_a_source=sum(map(len, sources)) / count,
+            words_a_target=sum(map(len, targets)) / count,
             letters_a_pair=sum(len(pair.source) + len(pair.target) for pair in some) / count,
+            source_symbols=symbols[0],
+            target_symbols=symbols[1],
         )
 
     @property
     def is_text(self) -> bool:
-        """Whether both sides are sentences rather than single words."""
-        return min(self.words_a_source, self.words_a_target) >= 2
+        """Whether both sides are sentences rather than single words or symbols."""
+        has_symbols = self.source_symbols or self.target_symbols
+        return min(self.words_a_source, self.words_a_target) >= 2 and not has_symbols
+
+
+def _num_symbols(lines: Sequence[list[str]]) -> int:
+    """How many different symbols lines of phones, syllables or spelled letters have; 0 for lines of something else.
+
+    Symbols are several a line, short, and few: the words of sentences are longer, or ever new ones. `12` is a number.
+    """
+    counts = Counter(word for words in lines for word in words)
+    short = sum(count for word, count in counts.items() if _is_short(word))
+    several, few = counts.total() >= 2 * len(lines), len(counts) <= min(counts.total() // 5, 1_000)
+    return len(counts) if several and few and short >= 0.9 * counts.total() else 0
+
+
+def _is_short(word: str) -> bool:
+    """One to three characters, marks above and below them apart; no number of several digits."""
+    return sum(not unicodedata.combining(letter) for letter in word) <= 3 and not (word.isdecimal() and len(word) > 1)
+
+
+def _are_words(lines: Sequence[list[str]]) -> bool:
+    return sum(len(words) == 1 for words in lines) >= 0.75 * len(lines)
 
 
 def choose(options: TrainOptions, facts: Facts) -> tuple[TrainOptions, list[str]]:
@@ -106,9 +142,11 @@ def _kind_for_generated(task: Any, side: str) -> TokenizerKind:
 
 def _for_files(options: TrainOptions, facts: Facts) -> TrainOptions:
     kind = TokenizerKind.bpe if facts.is_text else TokenizerKind.char
-    source, target = options.tokenizer.source or kind, options.tokenizer.target or kind
-    tokenizer = _fill(options.tokenizer, {"source": kind, "target": kind, "shared": False})
-    if TokenizerKind.bpe in (source, target):
+    symbols = {"source": facts.source_symbols, "target": facts.target_symbols}
+    may_differ = not options.tokenizer.shared or all(symbols.values())
+    kinds = {side: TokenizerKind.word if number and may_differ else kind for side, number in symbols.items()}
+    tokenizer = _fill(options.tokenizer, {**kinds, "shared": False})
+    if TokenizerKind.bpe in (tokenizer.source, tokenizer.target):
         tokenizer = _fill(tokenizer, {"vocab_size": min(8_000, max(500, facts.num_pairs // 6))})
     has_batch = options.data.batch_size or options.data.batch_tokens
     sizes = SMALL if facts.num_pairs >= 50_000 else TINY
@@ -135,8 +173,13 @@ def _fill(part: Part, values: dict[str, Any]) -> Part:
 
 def _explain(before: TrainOptions, after: TrainOptions, facts: Facts) -> list[str]:
     kind = "sentences" if facts.is_text else "words or symbols"
+    symbols = "".join(
+        f"; {side}: {number} short symbols with spaces between{', so ser is their error rate' * (side == 'target')}"
+        for side, number in (("source", facts.source_symbols), ("target", facts.target_symbols))
+        if number and getattr(before.tokenizer, side) is None and getattr(after.tokenizer, side) is TokenizerKind.word
+    )
     reasons = {
-        "tokenizer": f"{kind}: {facts.words_a_source:.1f} and {facts.words_a_target:.1f} words a side",
+        "tokenizer": f"{kind}: {facts.words_a_source:.1f} and {facts.words_a_target:.1f} words a side{symbols}",
         "model": f"{facts.num_pairs:,} pairs",
         "data": f"{facts.letters_a_pair:.0f} characters a pair",
         "optim": "the model's size",

@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import seq2see
 from seq2see.data import EncodedPairs, cache
-from seq2see.options import TrainOptions
+from seq2see.options import TrainOptions, tag_separator
 from seq2see.runs.choices import Facts, choose
 from seq2see.runs.config import to_plain
 from seq2see.runs.data import task_of
@@ -102,7 +102,7 @@ def corpus_of(options: TrainOptions) -> Corpus:
 def _make(task: Task, key: str | None, options: TrainOptions) -> Corpus:
     begin = time.monotonic()
     train, *others = (task.pairs(split) for split in ("train", *_OTHER_SPLITS))  # all: reading may add to the notes
-    facts = Facts.of(train)
+    facts = Facts.of(train, has_tags=tag_separator(options.task) is not None)
     filled, _ = choose(options, facts)
     source, target = fit_tokenizers(train, filled)
     max_length = filled.data.max_length

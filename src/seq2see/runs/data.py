@@ -34,11 +34,16 @@ def read_pairs(test: object, options: TrainOptions, *, columns: bool = False) ->
     """The pairs of another file than the run's own.
 
     Args:
-        test: a path, or two of parallel files.
+        test: a path, or two of parallel files; for a run of `task=hub` also a folder like that of its data set.
         options: the run's; how lines and columns are read.
         columns: whether the file has the run's columns, rather than source and target alone.
     """
     task = options.task
+    if isinstance(task, HubOptions) and isinstance(test, str) and Path(test).expanduser().is_dir():
+        from seq2see.tasks.hub import Hub
+
+        other = replace(task, path=str(Path(test).expanduser()))
+        return Hub(other, on_bad_line=options.data.on_bad_line, normalize=options.tokenizer.normalize).scored()
     if columns and isinstance(task, FilesOptions | HubOptions):
         other = FilesOptions(
             train=test, test=test, source=task.source, target=task.target, features=task.features,

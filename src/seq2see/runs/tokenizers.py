@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 
-from seq2see.options import FilesOptions, HubOptions, TokenizerKind, TrainOptions
+from seq2see.options import TokenizerKind, TrainOptions, tag_separator
 from seq2see.tasks import Pair
 from seq2see.text import Tokenizer, tagged
 
@@ -20,9 +20,8 @@ def fit_tokenizers(pairs: Sequence[Pair], options: TrainOptions) -> tuple[Tokeni
     Raises:
         ValueError: `tokenizer.vocab_size` leaves no room for a symbol.
     """
-    chosen, task = options.tokenizer, options.task
-    has_tags = isinstance(task, FilesOptions | HubOptions) and task.features is not None
-    separator = task.features_separator if has_tags else None
+    chosen = options.tokenizer
+    separator = tag_separator(options.task)
 
     def fitted(kind: TokenizerKind, sides: tuple[str, ...], tag_separator: str | None) -> Tokenizer:
         step = -(-len(pairs) // BPE_LEARNS_FROM) if kind is TokenizerKind.bpe and pairs else 1

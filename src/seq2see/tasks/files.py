@@ -41,6 +41,7 @@ class Files:
             _NAMES,
             self._read,
             normalize=normalize,
+            has_tags=options.features is not None,
             train_size=options.train_size,
             notes=self.notes,
         )

@@ -1,4 +1,4 @@
-"""`hub`: pairs through `datasets.load_dataset`: a data set's name on the hub, or a folder laid out like one.
+"""`hub`: pairs through `datasets`: a data set's name on the hub, or a folder laid out like one or saved to disk.
 
 A folder is loaded anew each time, into a temporary folder: the usual cache of `datasets` goes by names and time stamps,
 and gives its old copy of an edited file that has kept them. What is to be kept between runs, the run keeps by content.
@@ -10,10 +10,10 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seq2see.options import HubOptions, Normalize, OnBadLine
 from seq2see.tasks.columns import Columns, named, pairs_of_objects
@@ -29,7 +29,8 @@ from seq2see.text import DataError
 if TYPE_CHECKING:
     from datasets import Dataset
 
-_SPLITS = {"train": ("train",), "valid": ("validation", "valid", "dev"), "test": ("test",)}  # and their names there
+_USUAL = {"train": ("train",), "valid": ("validation", "valid", "val", "dev"), "test": ("test",)}  # names of splits
+_ROLES = {"train": "train on", "valid": "validate on", "test": "test on"}
 _HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 _PATTERN = re.compile(r"[*?\[\]~]|::|://")  # what `datasets` takes for more than a name
 _ROWS_AT_ONCE = 8_192
@@ -38,8 +39,10 @@ _ROWS_AT_ONCE = 8_192
 class Hub:
     """Pairs of a data set, which is loaded when its first split is asked for.
 
-    Its splits `train`, `validation` (or `valid`, `dev`) and `test` are used; of those that it lacks, the last two are
-    split off `train`.
+    `task.train_split`, `task.valid_split` and `task.test_split` choose its splits. Where one is not set, the split of
+    the usual name is taken: `train`; `validation`, `valid`, `val` or `dev`; `test` (not `eval`, which some mean to
+    validate on and others to test on). What is missing is split off training. Doubt is an error: two splits of usual
+    names, or, while no key is set, a split that may be the missing one. A split without a use is noted.
 
     Args:
         options: data set, columns and how many training pairs to use.
@@ -59,6 +62,7 @@ class Hub:
         self._on_bad_line = on_bad_line
         self._normalize = normalize
         self._train_size = options.train_size
+        self._wanted = {"train": options.train_split, "valid": options.valid_split, "test": options.test_split}
         self._folder = _folder(self._name)
 
     def pairs(self, split: str) -> Sequence[Pair]:
@@ -68,6 +72,20 @@ class Hub:
             DataError: the data set cannot be had, has no training split, or a column or row is wrong.
         """
         return [] if split == "ood" else self._splits.pairs(split)
+
+    def scored(self) -> Sequence[Pair]:
+        """All pairs of the test split, or of the only split that there is: what a trained model is scored on.
+
+        Raises:
+            DataError: the data set cannot be had, has no such split, or a column or row is wrong.
+        """
+        name = self._wanted["test"] or "test"
+        if name not in self._all and len(self._all) > 1:
+            raise DataError(
+                f"{self._name}: no split '{name}' to score, there are: {', '.join(self._all)}; name a folder with a "
+                "split of this name, or with one split"
+            )
+        return list(self._table(name if name in self._all else next(iter(self._all))))
 
     def fingerprint(self) -> str | None:
         """32 hexadecimal digits for the bytes of the folder, or of what came from the hub.
@@ -81,53 +99,69 @@ class Hub:
         return digest_of_files((Path(file), file) for file in files)
 
     @cached_property
+    def _names(self) -> dict[str, str]:
+        """What our splits are called there."""
+        return _chosen(self._name, list(self._all), self._wanted)
+
+    @cached_property
     def _datasets(self) -> dict[str, "Dataset"]:
-        """What there is, by our names for the splits.
+        """Our splits, as far as there are such.
 
         Raises:
-            DataError: the data set cannot be had, or has no training split.
+            DataError: the data set cannot be had, or it is not plain which of its splits are ours.
         """
-        if self._folder is None:
-            there = _loaded(self._name, self._name, self._configuration, None)
-        else:
-            scratch = tempfile.mkdtemp(prefix="seq2see-")
-            weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
-            there = _loaded_folder(self._folder, self._name, self._configuration, Path(scratch))
-        chosen = {split: next((name for name in names if name in there), None) for split, names in _SPLITS.items()}
-        if chosen["train"] is None:
-            raise DataError(
-                f"{self._name}: no split 'train', there are: {', '.join(there)}; choose another task.path or task.name"
-            )
-        used = [f"{name} ({len(there[name]):,} rows)" for name in chosen.values() if name is not None]
-        unused = [name for name in there if name not in chosen.values()]
-        self.notes.append(f"{self._name}: {', '.join(used)}{'; not used: ' if unused else ''}{', '.join(unused)}")
-        if there[chosen["train"]].info.builder_name == "csv":
+        used = [f"{name} ({len(self._all[name]):,} rows) to {_ROLES[split]}" for split, name in self._names.items()]
+        unused = [name for name in self._all if name not in self._names.values()]
+        self.notes.append(
+            f"{self._name}: {', '.join(used)}{'; not used: ' if unused else ''}{', '.join(unused)} (chosen by usual "
+            "names, or by task.train_split, task.valid_split, task.test_split)"
+        )
+        if self._all[self._names["train"]].info.builder_name == "csv":
             self.notes.append(
                 f"{self._name}: `datasets` reads .csv and .tsv with pandas (`NA` is missing, a quote mark may swallow "
                 "lines), task=files reads them exactly"
             )
-        return {split: there[name] for split, name in chosen.items() if name is not None}
+        return {split: self._all[name] for split, name in self._names.items()}
+
+    @cached_property
+    def _all(self) -> dict[str, "Dataset"]:
+        """All that there is, by the names that it has there.
+
+        Raises:
+            DataError: the data set cannot be had.
+        """
+        if self._folder is None:
+            return _said(partial(_built, self._name, self._configuration, None, []), self._name, self._configuration)
+        scratch = tempfile.mkdtemp(prefix="seq2see-")
+        weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+        load = partial(_loaded_folder, self._folder, self._configuration, Path(scratch), self.notes)
+        return _said(load, self._name, self._configuration)
 
     @cached_property
     def _splits(self) -> Splits:
         return Splits(
-            {split: f"{self._name}, split {dataset.split}" for split, dataset in self._datasets.items()},
-            {split: names[0] for split, names in _SPLITS.items()},
-            self._read,
+            {split: self._title(self._names[split]) for split in self._datasets},
+            {split: names[0] for split, names in _USUAL.items()},
+            lambda split: self._table(self._names[split]),
             normalize=self._normalize,
+            has_tags=self._columns.features is not None,
             train_size=self._train_size,
             notes=self.notes,
         )
 
-    def _read(self, split: str) -> PairTable:
-        dataset = self._datasets[split]
-        ledger = Ledger(f"{self._name}, split {dataset.split}", self._on_bad_line, "row")
+    def _title(self, name: str) -> str:
+        return f"{self._name}, split {name}"
+
+    def _table(self, name: str) -> PairTable:
+        """The pairs of a split, by its name there."""
+        dataset = self._all[name].with_format(None)
+        ledger = Ledger(self._title(name), self._on_bad_line, "row")
         columns = named(self._columns, _choices(dataset), ledger.name)
         wanted = [name for name in dataset.column_names if name in (columns.source, columns.target, columns.features)]
         languages = [name for name in columns[:3] if name is not None and name not in wanted]
         rows = _rows(dataset.select_columns([*wanted, *(["translation"] if languages else [])]))
         pairs = pairs_of_objects(enumerate(rows, start=1), columns, ledger)
-        table = PairTable.of(watched(pairs, f"reading {self._name}, {dataset.split}", total=len(dataset)))
+        table = PairTable.of(watched(pairs, f"reading {self._name}, {name}", total=len(dataset)))
         if not table:
             raise ledger.no_pairs()
         self.notes += ledger.notes()
@@ -143,6 +177,41 @@ def _folder(name: str) -> Path | None:
     if Path(name).exists() or not _HUB_NAME.fullmatch(name):
         return found_folder(name)
     return None
+
+
+def _chosen(name: str, there: list[str], wanted: dict[str, str | None]) -> dict[str, str]:
+    """The data set's names for our splits, as the class says.
+
+    Args:
+        name: of the data set.
+        there: all its splits.
+        wanted: the split that the user has chosen, for each of ours.
+
+    Raises:
+        DataError: one that is chosen does not exist, or it is not plain which ones are meant.
+    """
+    listed = f"there are: {', '.join(there)}"
+    free = [split for split in there if split not in wanted.values()]
+    chosen: dict[str, str] = {}
+    for ours, usual in _USUAL.items():
+        fit = [split for split in free if split in usual] if wanted[ours] is None else [str(wanted[ours])]
+        if not set(fit) <= set(there):
+            raise DataError(f"{name}: no split '{fit[0]}' (task.{ours}_split), {listed}")
+        if len(fit) > 1:
+            raise DataError(f"{name}: {' and '.join(fit)} may both be meant to {_ROLES[ours]}, set task.{ours}_split")
+        if fit:
+            chosen[ours] = fit[0]
+    if "train" not in chosen:
+        raise DataError(f"{name}: no split 'train', {listed}; choose with task.train_split, or another task.path")
+    missing = [ours for ours in _USUAL if ours not in chosen]
+    left = [split for split in free if split not in chosen.values()]
+    if left and missing and not any(wanted.values()):
+        keys = " and ".join(f"task.{ours}_split" for ours in missing)
+        raise DataError(
+            f"{name}: no split to {' and to '.join(_ROLES[ours] for ours in missing)} by a usual name, {listed}; "
+            f"choose with {keys}, or set task.train_split={chosen['train']} to split off what is missing"
+        )
+    return chosen
 
 
 def _choices(dataset: "Dataset") -> list[str]:
@@ -162,17 +231,27 @@ def _rows(dataset: "Dataset") -> Iterator[dict[str, object]]:
             yield dict(zip(batch, values, strict=True))
 
 
-def _loaded_folder(folder: Path, name: str, configuration: str | None, scratch: Path) -> dict[str, "Dataset"]:
-    """The data set of a folder.
+def _loaded_folder(folder: Path, configuration: str | None, scratch: Path, notes: list[str]) -> dict[str, Any]:
+    """The data set of a folder: what `save_to_disk` wrote, or several of that side by side, or files as on the hub."""
+    from datasets import Dataset, load_from_disk
 
-    Raises:
-        DataError: it is none.
-    """
     whole = folder.resolve()
     if _PATTERN.search(str(whole)):  # in `a[1]`, `datasets` would find no files, or find them twice
         whole = scratch / "folder"
         shutil.copytree(folder.resolve(), whole, copy_function=_link)
-    return _loaded(str(whole), name, configuration, scratch / "cache")
+    side_by_side = [place for place in sorted(whole.iterdir()) if _is_saved(place)]
+    if not (_is_saved(whole) or side_by_side):
+        return _built(str(whole), configuration, scratch / "cache", notes)
+    if configuration is not None:
+        raise ValueError("a saved data set has no configurations")
+    if not (_is_saved(whole) or (whole / "dataset_dict.json").is_file()):
+        return {place.name: load_from_disk(str(place)) for place in side_by_side}
+    saved = load_from_disk(str(whole))
+    return {"train": saved} if isinstance(saved, Dataset) else {str(split): part for split, part in saved.items()}
+
+
+def _is_saved(folder: Path) -> bool:
+    return (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file()
 
 
 def _link(source: str, target: str) -> None:
@@ -183,14 +262,38 @@ def _link(source: str, target: str) -> None:
         shutil.copyfile(source, target)
 
 
-def _loaded(path: str, name: str, configuration: str | None, cache: Path | None) -> dict[str, "Dataset"]:
-    """What `datasets` makes of it: its splits by their names.
+def _built(path: str, configuration: str | None, cache: Path | None, notes: list[str]) -> dict[str, Any]:
+    """What `datasets` makes of a name, or of the files of a folder.
 
     Args:
         path: for `datasets`.
-        name: for people.
         configuration: one of those that the data set has, or None.
         cache: where to; None: where the user's other data sets are.
+        notes: takes which files of a folder it gives another name, or passes over.
+    """
+    from datasets import load_dataset_builder
+
+    builder = load_dataset_builder(path, configuration, cache_dir=None if cache is None else str(cache))
+    if cache is not None and configuration is None:
+        notes += _notes_on_files(Path(path), builder.config.data_files or {})
+    builder.download_and_prepare()
+    loaded = builder.as_dataset()
+    assert isinstance(loaded, dict)
+    return {str(split): dataset for split, dataset in loaded.items()}
+
+
+def _notes_on_files(folder: Path, used: Mapping[str, Sequence[str]]) -> list[str]:
+    """What `datasets` does not say: it takes `eval` for test, and `devtest` for nothing."""
+    names = {split: [Path(file).relative_to(folder).as_posix() for file in files] for split, files in used.items()}
+    notes = [f"{file}: read as the split test" for file in names.get("test", ()) if "test" not in file]
+    taken = {file for files in names.values() for file in files}
+    suffixes = {Path(file).suffix for file in taken}
+    like = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.suffix in suffixes)
+    return notes + [f"{file}: not read, its name says no split" for file in like if file not in taken]
+
+
+def _said(load: Callable[[], dict[str, Any]], name: str, configuration: str | None) -> dict[str, Any]:
+    """What is loaded, with errors for people.
 
     Raises:
         DataError: nothing.
@@ -201,7 +304,7 @@ def _loaded(path: str, name: str, configuration: str | None, cache: Path | None)
         datasets.disable_progress_bars()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what is wrong, we say
     try:
-        loaded = datasets.load_dataset(path, configuration, cache_dir=None if cache is None else str(cache))
+        return load()
     except ConnectionError as error:
         raise DataError(
             f"{name}: no folder of this name here, and the hub cannot be reached ({error}): check task.path, or the "
@@ -209,7 +312,6 @@ def _loaded(path: str, name: str, configuration: str | None, cache: Path | None)
         ) from None
     except Exception as error:  # whatever fault of the data it meets, with errors of its own and of many libraries
         raise DataError(_say(name, configuration, error)) from None
-    return {str(split): dataset for split, dataset in loaded.items()}
 
 
 def _say(name: str, configuration: str | None, error: Exception) -> str:

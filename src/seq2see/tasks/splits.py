@@ -9,6 +9,7 @@ from seq2see.options import Normalize
 from seq2see.tasks.pairs import Pair
 from seq2see.tasks.table import PairTable
 from seq2see.text import normalize as normalized
+from seq2see.text import untagged
 
 _HELD_OUT_SHARE = 0.04  # of the pairs, for each split that is missing
 _HELD_OUT_MOST = 2_000  # pairs
@@ -19,13 +20,14 @@ class Splits:
 
     Missing splits are split off the training pairs, 4 % each and at most 2,000 pairs (of few pairs a few, of fewer than
     16 pairs none). Which ones, a hash of the normalised source decides: the same in every run, all pairs of a source
-    together, whatever the order of the pairs.
+    together, whatever the order of the pairs and the tags before a source.
 
     Args:
         names: what people call each split that is given, `train` always among them.
         missing: what people would call the others.
         read: gives the pairs of a given split.
         normalize: the Unicode form in which two sources count as equal.
+        has_tags: whether tags stand before each source; they do not count.
         train_size: training pairs at most; None: all. Fewer are a part of more.
         notes: takes what people should know.
     """
@@ -37,6 +39,7 @@ class Splits:
         read: Callable[[str], PairTable],
         *,
         normalize: Normalize,
+        has_tags: bool,
         train_size: int | None,
         notes: list[str],
     ) -> None:
@@ -44,6 +47,7 @@ class Splits:
         self._given = set(names)
         self._read = read
         self._normalize = normalize
+        self._has_tags = has_tags
         self._train_size = train_size
         self._notes = notes
         self._pairs: dict[str, Sequence[Pair]] = {}
@@ -84,9 +88,9 @@ class Splits:
         self._note_splits(given, hashes[chosen], len(pairs), len(train))
 
     def _hashes(self, sources: Iterable[str]) -> np.ndarray:
-        """Eight bytes for each source, as a number, uint64 (pairs,): two that happen to agree merely stay together."""
+        """Eight bytes for each source without its tags, uint64 (pairs,): two that agree by chance stay together."""
         digests = bytearray()
-        for source in sources:
+        for source in map(untagged, sources) if self._has_tags else sources:
             digests += blake2b(normalized(source, self._normalize).encode("utf-8"), digest_size=8).digest()
         return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
 
@@ -95,12 +99,15 @@ class Splits:
             name = self._names[split]
             if split not in given:
                 held_out = f"{len(self._pairs[split]):,} of {num_pairs:,} pairs"
-                self._notes.append(f"{name} split off {self._names['train']}: {held_out}")
+                room = 0 if self._pairs[split] else _num_held_out(num_pairs)
+                too_many = f" (each source has more than {room:,} pairs, or is in a given split)" if room else ""
+                self._notes.append(f"{name} split off {self._names['train']}: {held_out}{too_many}")
                 continue
             shared = int(np.isin(given[split], train).sum())
             if shared:
                 total = f"{len(given[split]):,} pairs"
-                self._notes.append(f"{name}: {shared:,} of {total} have a source that is also in training (kept)")
+                source = "source (without its tags)" if self._has_tags else "source"
+                self._notes.append(f"{name}: {shared:,} of {total} have a {source} that is also in training (kept)")
         if self._train_size is not None and self._train_size > num_train:
             self._notes.append(
                 f"task.train_size ({self._train_size:,}) is more than the {num_train:,} training pairs: all are used"

@@ -2,7 +2,7 @@
 
 from seq2see.text.dropout import MergeDropout
 from seq2see.text.forms import DataError, normalize
-from seq2see.text.tags import one_word, parted, split_tags, tagged
+from seq2see.text.tags import one_word, parted, split_tags, tagged, untagged
 from seq2see.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "parted",
     "split_tags",
     "tagged",
+    "untagged",
 ]

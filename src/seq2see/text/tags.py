@@ -28,3 +28,9 @@ def parted(line: str, separator: str) -> tuple[list[str], str]:
     """The tags and the text of a line; all before the first tab is tags, and a line without a tab has none."""
     head, tab, text = line.partition(TAB)
     return (split_tags(head, separator), text) if tab else ([], line)
+
+
+def untagged(line: str) -> str:
+    """The text alone of such a line."""
+    _, tab, text = line.partition(TAB)
+    return text if tab else line

@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from seq2see.options import DataReportOptions
+from seq2see.options import DataReportOptions, tag_separator
 from seq2see.runs.choices import Facts, choose
 from seq2see.runs.config import to_plain
 from seq2see.runs.data import task_of
@@ -108,13 +108,14 @@ def data_report(options: DataReportOptions) -> DataReport:
     """
     task = task_of(options)
     pairs = _splits(task)
-    filled, reasons = choose(options, Facts.of(pairs["train"]))
+    has_tags = tag_separator(options.task) is not None
+    filled, reasons = choose(options, Facts.of(pairs["train"], has_tags=has_tags))
     source, target = fit_tokenizers(pairs["train"], filled)
     counted = {
         split: count_split(some, source, target, filled.data.max_length if split == "train" else None)
         for split, some in pairs.items()
     }
-    keys = {split: Keys.of(some, filled.tokenizer.normalize) for split, some in pairs.items()}
+    keys = {split: Keys.of(some, filled.tokenizer.normalize, has_tags=has_tags) for split, some in pairs.items()}
     tokenizers = {"both": source} if filled.tokenizer.shared else {"source": source, "target": target}
     plain = to_plain(filled)
     del plain["output"]

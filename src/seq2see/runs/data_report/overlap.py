@@ -1,6 +1,6 @@
 """Pairs that occur more than once: within a split, and, which is leakage, in two splits.
 
-Texts are compared by 64-bit hashes of all pairs in numpy arrays, so a million pairs take seconds and 32 MB. The chance
+Texts are compared by 64-bit hashes of all pairs in numpy arrays, so a million pairs take seconds and 48 MB. The chance
 that any two of a million different texts share a hash is 3 in 100 million.
 """
 
@@ -17,33 +17,39 @@ from seq2see.options import Normalize
 from seq2see.tasks import Pair
 from seq2see.tasks.progress import watched
 from seq2see.text import normalize as normalized
+from seq2see.text import untagged
 
 NUM_EXAMPLES = 3
 
 
 class Keys(NamedTuple):
-    """A hash for each pair of a split, four uint64 arrays (pairs,).
+    """A hash for each pair of a split, six uint64 arrays (pairs,).
 
     Attributes:
-        source: of the source.
-        pair: of source and target.
-        near_source: of the source in small letters, without punctuation and white space.
-        near_pair: of source and target in that form.
+        line: of the source with its tags.
+        pair: of that and the target.
+        near_pair: of both in small letters, without punctuation and white space.
+        source: of the source alone, as splits are made by it.
+        near_source: of that in small letters, without punctuation and white space.
+        target: of the target.
     """
 
-    source: np.ndarray
+    line: np.ndarray
     pair: np.ndarray
-    near_source: np.ndarray
     near_pair: np.ndarray
+    source: np.ndarray
+    near_source: np.ndarray
+    target: np.ndarray
 
     @classmethod
-    def of(cls, pairs: Sequence[Pair], normalize: Normalize) -> "Keys":
-        """The hashes of these pairs, their texts in the Unicode form that training sees."""
+    def of(cls, pairs: Sequence[Pair], normalize: Normalize, *, has_tags: bool) -> "Keys":
+        """The hashes of these pairs, their texts in the Unicode form that training sees; tags may stand before them."""
         keys = [array("Q") for _ in cls._fields]
         for pair in watched(pairs, "comparing", total=len(pairs)):
-            source, target = normalized(pair.source, normalize), normalized(pair.target, normalize)
-            near = folded(source)
-            texts = (source, f"{source}\n{target}", near, f"{near}\n{folded(target)}")
+            line, target = normalized(pair.source, normalize), normalized(pair.target, normalize)
+            source = untagged(line) if has_tags else line
+            near_pair = f"{folded(line)}\n{folded(target)}"
+            texts = (line, f"{line}\n{target}", near_pair, source, folded(source), target)
             for column, text in zip(keys, texts, strict=True):
                 column.append(_hash(text))
         return cls(*(np.frombuffer(column, dtype=np.uint64) for column in keys))
@@ -104,9 +110,9 @@ def repeats_in(pairs: Sequence[Pair], keys: Keys) -> Repeats:
     if not pairs:
         return Repeats(0, 0, 0, 1.0, [], [])
     _, first, times = np.unique(keys.pair, return_index=True, return_counts=True)  # of the distinct pairs
-    order = np.lexsort((first, keys.source[first]))
+    order = np.lexsort((first, keys.line[first]))
     first, times = first[order], times[order]
-    _, starts, num_targets = np.unique(keys.source[first], return_index=True, return_counts=True)
+    _, starts, num_targets = np.unique(keys.line[first], return_index=True, return_counts=True)
     commonest = [place for place in np.lexsort((first, -times))[:NUM_EXAMPLES].tolist() if times[place] > 1]
     most_targets = [n for n in np.lexsort((first[starts], -num_targets))[:NUM_EXAMPLES].tolist() if num_targets[n] > 1]
     return Repeats(
@@ -139,9 +145,11 @@ class Leak:
         split: whose pairs are counted, such as `test`.
         other: where they are looked for, such as `train`.
         pairs: all of the split.
-        same_source: its pairs whose source is in the other split.
-        same_pair: those of them whose target goes with that source there as well.
-        near_source: its pairs whose source is in the other split only up to case, punctuation and white space.
+        same_source: its pairs whose source, tags left out, is in the other split.
+        same_target: its pairs whose target is in the other split.
+        same_pair: its pairs that are in the other split, tags and all.
+        near_source: its pairs whose source, tags left out, is in the other split only up to case, punctuation and
+            white space.
         near_pair: its pairs that are in the other split only up to case, punctuation and white space of either side.
         source_examples: some sources that are in both.
         near_examples: some sources with the one that is nearly the same in the other split.
@@ -151,6 +159,7 @@ class Leak:
     other: str
     pairs: int
     same_source: int
+    same_target: int
     same_pair: int
     near_source: int
     near_pair: int
@@ -159,7 +168,7 @@ class Leak:
 
     @property
     def is_none(self) -> bool:
-        """Whether the splits share nothing."""
+        """Whether the splits share no source."""
         return not (self.same_source or self.near_source or self.near_pair)
 
 
@@ -186,6 +195,7 @@ def leak(split: str, other: str, pairs: Mapping[str, Sequence[Pair]], keys: Mapp
         other=other,
         pairs=len(pairs[split]),
         same_source=int(same_source.sum()),
+        same_target=int(_found(own.target, there.target).sum()),
         same_pair=int(same_pair.sum()),
         near_source=int(near_source.sum()),
         near_pair=int(near_pair.sum()),

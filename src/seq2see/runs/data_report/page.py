@@ -190,17 +190,27 @@ class _Page:
         if not self.report.leaks:
             yield "none: there is no other split than train"
             return
+        targets = [each for each in self.report.leaks if each.other == "train" and each.same_target]
         if not leaks:
-            between = _and(self.report.splits)
-            yield from self._note(f"none between {between}, also not up to case, punctuation and white space")
-            return
+            no_source = "no source is the same in two of" if targets else "none between"
+            splits = _and(self.report.splits)
+            yield from self._note(f"{no_source} {splits}, also not up to case, punctuation and white space")
+        else:
+            yield from self._leaks(leaks)
+        if targets:
+            shares = (f"{each.split} {_share(each.same_target, each.pairs)}" for each in targets)
+            yield from self._note(f"Pairs whose target train has too: {', '.join(shares)}")
+
+    def _leaks(self, leaks: list[Leak]) -> Iterable[str]:
         yield f"{'':<14}{'same source':>15}{'same pair':>15}{'near source':>16}{'near pair':>16}"
         for each in leaks:
             counts = (each.same_source, each.same_pair, each.near_source, each.near_pair)
             cells = [_share(count, each.pairs) for count in counts]
             yield f"{each.split + ' in ' + each.other:<14}{cells[0]:>15}{cells[1]:>15}{cells[2]:>16}{cells[3]:>16}"
         yield ""
-        yield from self._note("Near: the same but for case, punctuation and white space.")
+        has_tags = self.report.options["task"].get("features") is not None
+        tags = " Tags before a source count in pairs alone." if has_tags else ""
+        yield from self._note(f"Near: the same but for case, punctuation and white space.{tags}")
         for each in leaks:
             yield from self._leak_examples(each)
 

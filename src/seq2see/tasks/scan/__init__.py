@@ -6,7 +6,7 @@ grammar.py makes the commands, splits.py divides them as published, and here val
 from collections.abc import Sequence
 from random import Random
 
-from seq2see.options import ScanOptions
+from seq2see.options import ScanOptions, ScanSplit
 from seq2see.tasks.pairs import Pair
 from seq2see.tasks.scan.grammar import commands
 from seq2see.tasks.scan.splits import Parts, divide
@@ -18,9 +18,9 @@ class Scan:
     """The commands of SCAN in one of its splits, every part in an order that the seed decides.
 
     Validation is drawn from the commands that stand once in training and leaves it; the command that a split repeats
-    (`jump` 1,467 times) stays in training as often as published. So no source is in two parts, and validation is like
-    training, not like the test: that is what the splits are about. Neither part depends on `task.train_size`, and a
-    smaller training part is the beginning of a larger one.
+    (`jump` 1,467 times) stays in training as often as published, and so do the few of `few_shot`. So no source is in
+    two parts, and validation is like training, not like the test: that is what the splits are about. Neither part
+    depends on `task.train_size`, and a smaller training part is the beginning of a larger one.
 
     There is no `ood` part: in every split but `simple` the test part is out of distribution itself.
 
@@ -79,7 +79,9 @@ def _train_size(exist: int, valid_size: int, options: ScanOptions) -> int:
 def _note(options: ScanOptions, parts: Parts, exist: int, sizes: dict[str, int]) -> str:
     train = f"{sizes['train']:,}" if sizes["train"] == exist else f"{sizes['train']:,} of {exist:,}"
     repeated = ""
-    if parts.repeated:
+    if options.split is ScanSplit.few_shot:
+        repeated = f' ({len(parts.repeated):,} with "look around right")'
+    elif parts.repeated:
         others = len(parts.repeated) - 1
         repeated = f' ("{parts.repeated[0].source}"{f" and {others:,} composed" if others else ""}'
         repeated += f" {parts.repeats:,} times{' each' if others else ''})"

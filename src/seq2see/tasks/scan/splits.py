@@ -1,12 +1,14 @@
 """How the commands of SCAN are divided into training and test, as published.
 
-Except for what `simple` and `num_composed` choose at random, the parts are those of the files that the authors publish,
-command by command.
+`length`, `addprim_*`, `template_*` and `filler` follow from the grammar: their parts are those of the files that the
+authors publish, command by command. Where the authors drew at random, the numbers are theirs and the draw is our own,
+by `task.seed`: `simple` (also their `simple_p*`, with `train_fraction`), `few_shot`, and `addprim_jump` with
+`num_composed` (their `addprim_complex_jump`).
 
 Source:
     Lake and Baroni 2018, "Generalization without Systematicity": `simple` (experiment 1), `length` (2), `addprim_jump`
-    and `addprim_turn_left` (3). Loula, Baroni and Lake 2018, "Rearranging the Familiar": `template_around_right` and
-    `filler`. Other lengths than 22: Newman et al. 2020, "The EOS Decision and Length Extrapolation".
+    and `addprim_turn_left` (3). Loula, Baroni and Lake 2018, "Rearranging the Familiar": `template_*`, `filler` and
+    `few_shot`. Other lengths than 22: Newman et al. 2020, "The EOS Decision and Length Extrapolation".
 """
 
 from collections.abc import Sequence
@@ -57,10 +59,18 @@ def divide(pairs: Sequence[Pair], options: ScanOptions) -> Parts:
             return _add_jump(pairs, options.num_composed or 0)
         case ScanSplit.addprim_turn_left:
             return _add_primitive(pairs, "turn left", _TURNS)
+        case ScanSplit.template_right:
+            return _template(pairs, "right", fillers=("opposite", "around"))
+        case ScanSplit.template_opposite_right:
+            return _template(pairs, "opposite right")
         case ScanSplit.template_around_right:
-            return _around_right(pairs, fillers=(), tested=PRIMITIVES)
+            return _template(pairs, "around right")
+        case ScanSplit.template_jump_around_right:
+            return _template(pairs, "around right", fillers=_FILLERS, tested=("jump",))
         case ScanSplit.filler:
-            return _around_right(pairs, fillers=_FILLERS[: options.num_fillers or 0], tested=("jump",))
+            return _template(pairs, "around right", fillers=_FILLERS[: options.num_fillers or 0], tested=("jump",))
+        case ScanSplit.few_shot:
+            return _few_shot(pairs, 1 if options.num_shots is None else options.num_shots)
 
 
 def _simple(pairs: Sequence[Pair], fraction: float) -> Parts:
@@ -106,18 +116,31 @@ def _add_primitive(pairs: Sequence[Pair], primitive: str, repeats: int) -> Parts
     return Parts(once, alone, repeats, composed)
 
 
-def _around_right(pairs: Sequence[Pair], *, fillers: Sequence[str], tested: Sequence[str]) -> Parts:
-    """Training: nothing but fillers stands before "around right". Test: one of `tested` does, and `turn` does not."""
-    verbs = [_before_around_right(pair.source) for pair in pairs]
-    once = [pair for pair, before in zip(pairs, verbs, strict=True) if before.issubset(fillers)]
+def _few_shot(pairs: Sequence[Pair], num_shots: int) -> Parts:
+    """`filler` without fillers, and some commands of its first filler, which no validation takes away."""
+    none, one = (_template(pairs, "around right", fillers=_FILLERS[:number], tested=("jump",)) for number in (0, 1))
+    known = {pair.source for pair in none.once}
+    shots = [pair for pair in one.once if pair.source not in known]
+    if num_shots > len(shots):
+        raise ValueError(
+            f"task.num_shots ({num_shots}) asks for more than exist: {len(shots):,} commands have "
+            f'"{_FILLERS[0]} around right" and no other filler; choose 1 to {len(shots)}'
+        )
+    return Parts(none.once, shots[:num_shots], 1, none.test)
+
+
+def _template(
+    pairs: Sequence[Pair], template: str, *, fillers: Sequence[str] = (), tested: Sequence[str] = PRIMITIVES
+) -> Parts:
+    """Training: nothing but fillers stands before the template. Test: one of `tested` does, and `turn` does not."""
+    before = [_before(template.split(" "), pair.source.split(" ")) for pair in pairs]
+    once = [pair for pair, words in zip(pairs, before, strict=True) if words.issubset(fillers)]
     test = [
-        pair
-        for pair, before in zip(pairs, verbs, strict=True)
-        if not before.isdisjoint(tested) and "turn" not in before
+        pair for pair, words in zip(pairs, before, strict=True) if not words.isdisjoint(tested) and "turn" not in words
     ]
     return Parts(once, [], 0, test)
 
 
-def _before_around_right(source: str) -> set[str]:
-    words = source.split(" ")
-    return {words[place - 1] for place, word in enumerate(words) if words[place : place + 2] == ["around", "right"]}
+def _before(template: list[str], words: list[str]) -> set[str]:
+    size = len(template)
+    return {words[place - 1] for place in range(1, len(words)) if words[place : place + size] == template}
