@@ -273,9 +273,9 @@ def _check_positions(trained: Trained, pairs: Sequence[Pair], encoded: EncodedPa
     if places:
         first = places[0]
         raise ValueError(
-            f"pair {first + 1} ({pairs[first].source[:40]!r}): {longest[first]} tokens, the end included, are more than "
-            f"the {most} positions of the model (model.max_positions); of {len(pairs)} pairs {len(places)} are so long: "
-            "leave them out, or train with a larger model.max_positions or another model.position"
+            f"pair {first + 1} ({pairs[first].source[:40]!r}): {longest[first]} tokens, the end included, are more "
+            f"than the {most} positions of the model (model.max_positions); of {len(pairs)} pairs {len(places)} are so "
+            "long: leave them out, or train with a larger model.max_positions or another model.position"
         )
 
 
