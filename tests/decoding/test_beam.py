@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2see.decoding import Hypothesis, LengthLimit, beam_search, decode_sentences, greedy, score_targets
-from seq2see.options import DecodeOptions, ModelOptions
+from seq2see.options import DecodeOptions, ModelOptions, Position
 from seq2see.text import BOS, EOS, PAD
 from seq2see.transformer import Transformer
 
@@ -99,14 +99,11 @@ def by_hand(
                 if possible:
                     grown.append(([*ids, symbol], score + log_prob))
         grown.sort(key=lambda one: -one[1])
-        alive = []
-        for ids, score in grown[: beam_size - len(found)]:  # an end keeps its place
-            if ids[-1] == EOS:
-                found.append(Hypothesis(ids[:-1], score, True))
-            elif length == limit:
-                found.append(Hypothesis(ids, score, False))
-            else:
-                alive.append((ids, score))
+        found += [Hypothesis(ids[:-1], score, True) for ids, score in grown[:beam_size] if ids[-1] == EOS]
+        alive = [(ids, score) for ids, score in grown if ids[-1] != EOS][:beam_size]  # an end takes no place
+        if beam_size == 1 and found:
+            return found
+    found += [Hypothesis(ids, score, False) for ids, score in alive if limit]
     return sorted(found, key=lambda one: (one.ended, one.ranked_by(penalty)), reverse=True)
 
 
@@ -119,7 +116,7 @@ def by_hand(
     limits=st.lists(st.integers(0, 6), min_size=1, max_size=3),
     exact=st.booleans(),
 )
-def test_it_is_the_search_by_hand_wherever_rows_leave_and_ends_keep_their_places(
+def test_it_is_the_search_by_hand_wherever_rows_leave_and_hypotheses_end(
     seed: int, beam_size: int, num_best: int, penalty: float, limits: list[int], exact: bool
 ) -> None:
     model = random_model(seed, vocab_size=7)
@@ -135,6 +132,40 @@ def test_it_is_the_search_by_hand_wherever_rows_leave_and_ends_keep_their_places
     )
     for row, limit, own in zip(rows, limits, found, strict=True):
         assert_same(own, by_hand(model, row, limit, beam_size, penalty, exact=exact)[:num_best])
+
+
+def with_places(model: Transformer, row: list[int], limit: int, beam_size: int) -> Hypothesis:
+    """The best that a narrower search finds, in which an end takes the place of a hypothesis that could go on."""
+    alive: list[tuple[list[int], float]] = [([], 0.0)]
+    found: list[Hypothesis] = []
+    src, mask = batch(row)
+    for length in range(1, limit + 1):
+        logits = [model(src, mask, torch.tensor([[BOS, *ids]])).detach()[0, -1] for ids, _ in alive]
+        grown = [
+            ([*ids, symbol], score + log_prob)
+            for (ids, score), own in zip(alive, logits, strict=True)
+            for symbol, log_prob in enumerate(own[EOS:].log_softmax(-1).tolist(), start=EOS)  # no PAD, no BOS
+        ]
+        kept = sorted(grown, key=lambda one: -one[1])[: beam_size - len(found)]
+        found += [Hypothesis(ids[:-1], score, True) for ids, score in kept if ids[-1] == EOS]
+        alive = [one for one in kept if one[0][-1] != EOS]
+        found += [Hypothesis(*one, False) for one in alive if length == limit]
+    return max(found, key=lambda one: (one.ended, one.ranked_by(1.0)))
+
+
+def test_what_ends_takes_no_place_so_that_better_texts_are_found_and_never_worse_ones() -> None:
+    rows = sources(6)
+    better = 0
+    for seed in range(12):
+        model = random_model(seed)
+        limits = [len(row) + 5 for row in rows]
+        found = beam_search(model, *batch(*rows), max_lengths=limits, beam_size=3)
+        for row, limit, (best,) in zip(rows, limits, found, strict=True):
+            narrower = with_places(model, row, limit, 3)
+            assert best.ended >= narrower.ended
+            assert best.ended > narrower.ended or best.ranked_by(1.0) > narrower.ranked_by(1.0) - 1e-9
+            better += best.ids != narrower.ids
+    assert better >= 5
 
 
 def best_of(found: list) -> list[Hypothesis]:
@@ -225,6 +256,24 @@ def test_every_length_has_its_limit_and_what_is_cut_says_so() -> None:
         assert bool(found) == (limit > 0)
         assert all(one.ended or len(one.ids) == limit for one in found)
         assert not any({PAD, BOS, EOS} & set(one.ids) for one in found)
+
+
+@pytest.mark.parametrize("decode", [{}, {"beam_size": 3, "num_best": 3}, {"sample": True}])
+def test_an_output_that_fills_a_learned_table_can_be_fed_back(decode: dict) -> None:
+    torch.manual_seed(0)
+    options = ModelOptions(d_model=16, num_heads=2, d_ff=32, position=Position.learned, max_positions=9)
+    model = Transformer(options, 12, 12)
+    with torch.no_grad():
+        model.output_proj.weight[EOS] = 0.0
+    found = decode_sentences(model, sources(), limit=LengthLimit(9.0, cap=9), options=DecodeOptions(**decode))
+    cut = [(row, one) for row, own in zip(sources(), found, strict=True) for one in own if not one.ended]
+    assert len(cut) > 5 and {len(one.ids) for _, one in cut} == {8}
+    forced = score_targets(model, [row for row, _ in cut], [one.ids for _, one in cut])
+    assert [one.score for _, one in cut] == pytest.approx([sum(scores[:-1]) for scores in forced], abs=1e-5)
+    full = decode_sentences(  # and the table's last place is for EOS
+        model, sources(), limit=LIMIT, options=DecodeOptions(**decode), exact_lengths=[9] * len(sources())
+    )
+    assert all(best.ended and len(best.ids) == 8 for best, *_ in full)
 
 
 @pytest.mark.parametrize("decode", [{}, {"beam_size": 3}, {"sample": True}])

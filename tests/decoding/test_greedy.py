@@ -1,8 +1,11 @@
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from seq2see.decoding import Hypothesis, LengthLimit, decode_sentences, greedy
 from seq2see.options import DecodeOptions, ModelOptions
@@ -98,10 +101,22 @@ def test_progress_counts_every_sentence(model: Transformer) -> None:
     assert sum(done) == 23
 
 
-def test_the_limit_follows_the_ratio_of_the_pairs_and_the_cap() -> None:
+def test_the_limit_follows_the_ratio_of_the_pairs_what_was_asked_for_and_the_cap() -> None:
     limit = LengthLimit.learn(np.array([5, 10, 20]), np.array([10, 20, 40]))
     assert limit.of(10) == 20 + limit.slack
-    assert LengthLimit.learn(np.array([5, 10]), np.array([5, 10]), cap=7).of(100) == 7
+    assert [replace(limit, asked=asked).of(10) for asked in (1, 7, 10**9)] == [1, 7, 10**9]  # up and down
+    assert [replace(limit, asked=asked, cap=7).of(100) for asked in (None, 3, 9)] == [7, 3, 7]
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 260)), min_size=1))
+def test_every_target_that_the_limit_covers_can_be_written_and_one_odd_pair_does_not_lengthen_all(pairs) -> None:
+    sources, targets = (np.array(side) for side in zip(*pairs, strict=True))
+    learned = LengthLimit.learn(sources, targets)
+    limit = learned.covering(sources, targets)
+    assert all(target <= limit.of(source) for source, target in pairs)
+    assert not limit.too_short_for(sources, targets).any()
+    assert limit.of(10_000) <= max(learned.of(10_000), targets.max())
 
 
 @pytest.fixture

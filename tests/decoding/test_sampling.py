@@ -39,6 +39,14 @@ def test_temperature_top_k_and_top_p_leave_what_they_say() -> None:
     assert kept(temperature=0.5) == pytest.approx(squared)
 
 
+@pytest.mark.parametrize("keys", [{"temperature": 1e-310}, {"top_p": 1e-310}, {"top_k": 1}])
+def test_as_little_chance_as_can_be_is_the_most_probable_token(keys: dict) -> None:
+    log_probs = torch.cat((torch.full((1, 2), float("-inf")), LOG_PROBS), dim=1).double()
+    probs, order = kept_probs(log_probs.clone(), **keys)
+    assert probs[0].tolist() == [1, 0, 0, 0, 0, 0] and int(order[0, 0]) == 2
+    assert Sampler(0, [0], **keys)(log_probs, torch.tensor([0]), 0).tolist() == [2]
+
+
 def test_a_seed_repeats_its_samples_and_another_has_others() -> None:
     torch.manual_seed(0)
     options = ModelOptions(d_model=16, num_heads=2, d_ff=32, num_encoder_layers=1, num_decoder_layers=1)

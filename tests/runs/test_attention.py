@@ -7,22 +7,34 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from rich.cells import cell_len
 
 from seq2see.decoding import decode_sentences
 from seq2see.maps import AttentionLog, Example, Maps
-from seq2see.options import AttentionFormat, AttentionKind, AttentionOptions, TranslateOptions, TranslationFormat
+from seq2see.options import (
+    AttentionFormat,
+    AttentionKind,
+    AttentionOptions,
+    DecodeOptions,
+    Position,
+    TranslateOptions,
+    TranslationFormat,
+)
 from seq2see.runs.attention import attention, log_of
 from seq2see.runs.attention.texts import Line
 from seq2see.runs.checkpoint import Trained, load
+from seq2see.runs.evaluate.cases import add_cases
 from seq2see.runs.shell import run as run_command
 from seq2see.runs.translate import translate
-from seq2see.text import UNK
+from seq2see.text import EOS, UNK
+from seq2see.transformer import Transformer
 
 
 @pytest.fixture(scope="module")
@@ -291,6 +303,30 @@ def test_a_line_longer_than_the_model_reads_is_named(trained: Trained, small_run
     (tmp_path / "in.txt").write_text("a\n" + "a " * 1_000 + "\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"input, line 2: 1001 tokens.* more than the 1000 that the model reads"):
         attention(AttentionOptions(ckpt=str(small_run), input=str(tmp_path / "in.txt")))
+
+
+def test_outputs_that_fill_a_learned_table_are_shown_and_counted_and_longer_targets_named(
+    trained: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shape = replace(trained.options.model, position=Position.learned, max_positions=10)
+    sizes = trained.source_tokenizer.vocab_size, trained.target_tokenizer.vocab_size
+    model = Transformer(shape, *sizes, shared_vocabulary=True).eval()
+    with torch.no_grad():
+        model.output_proj.weight[EOS] = 0.0
+    full = replace(trained, options=replace(trained.options, model=shape), model=model)
+    full.decode_as(DecodeOptions(max_length=10))
+    lines = [Line(1, "a b c"), Line(3, "d e")]
+    assert log_of(full, lines).maps(full.step).cross.shape[-2] == 10
+    assert capsys.readouterr().err == (
+        "2 outputs were cut at the length limit (lines 1, 3): "
+        "the model has no more positions (model.max_positions=10): train it with more\n"
+    )
+    log_of(full, [line._replace(target="a " * 9) for line in lines])
+    evaluation = full.evaluate([("a b c", "a " * 9), ("d e", "d e")])
+    add_cases(full, evaluation, name="test")
+    assert evaluation.details["hit_length_limit"] == 2 and evaluation.page
+    with pytest.raises(ValueError, match=r"target, line 3: 11 tokens.* more than the 10 .*\(model.max_positions\)"):
+        log_of(full, [lines[0]._replace(target="a"), lines[1]._replace(target="a " * 10)])
 
 
 def scored(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, list[str]]:

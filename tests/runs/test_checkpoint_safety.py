@@ -172,6 +172,9 @@ WRONG = {
     "ratio is a text": (about(length_ratio="2"), "length_ratio ('2')"),
     "ratio is not a number": (about(length_ratio=float("nan")), "length_ratio (nan)"),
     "ratio is infinite": (about(length_ratio=float("inf")), "length_ratio (inf)"),
+    "floor is negative": (about(length_floor=-1), "length_floor (-1)"),
+    "floor is endless": (about(length_floor=2**40), "length_floor (1099511627776)"),
+    "floor is true": (about(length_floor=True), "length_floor (True)"),
     "weights are a list": (lambda content: content.update(state_dict=[1]), "state_dict"),
     "weights are missing": (lambda content: content.pop("state_dict"), "state_dict"),
     "weights have no names": (lambda content: content.update(state_dict={1: torch.ones(2)}), "state_dict"),
@@ -365,6 +368,12 @@ def test_a_checkpoint_that_was_born_on_a_gpu_opens_without_one(
     assert b"cuda:0" in (tmp_path / "x.ckpt").read_bytes()
     for name, value in load(str(tmp_path / "x.ckpt")).model.state_dict().items():
         assert value.device.type == "cpu" and value.equal(content["state_dict"][f"model.{name}"])
+
+
+def test_a_checkpoint_from_before_limits_had_a_floor_opens(content: dict[str, Any], tmp_path: Path) -> None:
+    del content["seq2see"]["length_floor"]
+    write_checkpoint(tmp_path / "x.ckpt", content)
+    assert load(str(tmp_path / "x.ckpt")).length_limit.floor == 0
 
 
 def test_text_in_a_config_is_text(content: dict[str, Any], tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,10 @@ from seq2see.runs.checkpoint import Trained
 from seq2see.runs.translate import translate, translated, translations
 from seq2see.runs.translate.lines import MOST, chunks_of, read_chunks
 from seq2see.runs.translate.links import CrossHead, aligning_head, links_of, word_numbers
+from seq2see.runs.translate.messages import Messages
 from seq2see.runs.translate.prompt import Conversation
 from seq2see.runs.translate.results import translate_chunks, unknown_symbols
-from seq2see.text import UNK, Tokenizer
+from seq2see.text import EOS, UNK, Tokenizer
 from seq2see.transformer import Transformer
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "translate.py"
@@ -155,6 +157,22 @@ def test_many_lines_that_are_too_long_are_not_all_named(
     assert len(said) == 11 and said[-1].startswith("30 lines were longer than decode.max_source_length (4)")
 
 
+def test_outputs_that_are_cut_are_counted_with_the_first_lines_and_the_remedy(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    trained = untrained()
+    with torch.no_grad():
+        trained.model.output_proj.weight[EOS] = 0.0
+    messages = Messages(trained)
+    for number in (1, 30):
+        messages.note(translations(trained, ["", *["the dog"] * number]))
+    messages.finish()
+    assert capsys.readouterr().err == (
+        "31 outputs were cut at the length limit (lines 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...): "
+        "set a larger decode.max_length\n"
+    )
+
+
 def test_a_learned_table_ends_both_sides() -> None:
     trained = untrained(position=Position.learned, max_positions=12)
     trained.length_limit = LengthLimit(9.0)
@@ -162,6 +180,26 @@ def test_a_learned_table_ends_both_sides() -> None:
     (line,) = translations(trained, ["a " * 40])
     assert line.is_cut and (line.num_tokens, line.num_read) == (41, 12)
     assert len(line.translations[0].ids) <= 12 == trained.length_limit.of(500)
+
+
+@pytest.mark.parametrize("decode", [{}, {"beam_size": 3, "num_best": 3}, {"max_length": 100}])
+def test_what_fills_a_learned_table_has_its_details_as_anything_else(decode: dict) -> None:
+    trained = untrained(position=Position.learned, max_positions=12)
+    with torch.no_grad():
+        trained.model.output_proj.weight[EOS] = 0.0
+    trained.decode_as(DecodeOptions(**decode))
+    trained.length_limit = replace(trained.length_limit, ratio=9.0)
+    lines = list(translations(trained, ["the dog " * 3, "a cat", "x"], details=True))
+    found = [one for line in lines for one in line.translations if not one.ended]
+    assert found and {len(one.ids) for one in found} == {11}
+    for one in found:
+        assert len(one.tokens) == 11 and sum(one.log_probs) == pytest.approx(one.score, abs=1e-4)
+    asked = trained.options.decode.max_length
+    assert trained.length_limit.remedy == (
+        "set a larger decode.max_length, up to the 12 positions of the model"
+        if asked is None
+        else "the model has no more positions (model.max_positions=12): train it with more"
+    )
 
 
 @pytest.mark.parametrize("kind", TokenizerKind)

@@ -63,7 +63,8 @@ def kept_probs(
     Returns:
         probabilities (R, V) in falling order, 0 for what is left out, and the tokens (R, V) in the same order.
     """
-    falling, order = (log_probs / temperature).sort(dim=-1, descending=True, stable=True)
+    falling, order = log_probs.sort(dim=-1, descending=True, stable=True)
+    falling = (falling - falling[:, :1]) / temperature  # the first stays 0 however near to 0 the temperature is
     if top_k is not None:
         falling[:, top_k:] = float("-inf")
     probs = falling.softmax(dim=-1)

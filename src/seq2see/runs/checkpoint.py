@@ -76,7 +76,7 @@ class Trained:
         """Sets the decoding keys that are given, over those of the run."""
         given = {name: value for name, value in vars(decode).items() if value is not None}
         self.options = replace(self.options, decode=replace(self.options.decode, **given))
-        self.length_limit = replace(self.length_limit, cap=longest_output(self.options))
+        self.length_limit = bounded(self.length_limit, self.options)
 
     def describe(self) -> dict[str, Any]:
         """What a checkpoint says beside its weights, in plain values."""
@@ -88,6 +88,7 @@ class Trained:
             "source_tokenizer": self.source_tokenizer.state(),
             "target_tokenizer": None if shared else self.target_tokenizer.state(),
             "length_ratio": self.length_limit.ratio,
+            "length_floor": self.length_limit.floor,
         }
 
 
@@ -129,7 +130,7 @@ def load(path: str, *, average: int | None = None) -> Trained:
     model = content.empty_model()
     model.load_state_dict(weights)
     options = content.options
-    limit = LengthLimit(content.length_ratio, cap=longest_output(options))
+    limit = bounded(LengthLimit(content.length_ratio, floor=content.length_floor), options)
     source, target = content.source_tokenizer, content.target_tokenizer
     return Trained(options, source, target, limit, model.eval(), content.step, file)
 
@@ -143,12 +144,10 @@ def read_checkpoint(file: Path) -> dict[str, Any]:
     return read_content(file).values
 
 
-def longest_output(options: TrainOptions) -> int | None:
-    """Target tokens at most: what was asked for, and no more than a learned table has positions."""
-    asked = options.decode.max_length
-    if options.model.position is not Position.learned:
-        return asked
-    return min(asked or options.model.max_positions, options.model.max_positions)
+def bounded(limit: LengthLimit, options: TrainOptions) -> LengthLimit:
+    """The limit with what was asked for, up or down, and no more than a learned table has positions."""
+    is_learned = options.model.position is Position.learned
+    return replace(limit, asked=options.decode.max_length, cap=options.model.max_positions if is_learned else None)
 
 
 def _require_finite(file: Path, weights: dict[str, torch.Tensor]) -> None:

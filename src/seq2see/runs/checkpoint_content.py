@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 import seq2see
 from seq2see.options import TrainOptions
+from seq2see.options.rules import LARGEST
 from seq2see.runs.config import from_plain
 from seq2see.text import Tokenizer
 from seq2see.training.checkpoint_file import DamagedError, NoChecksumError, load_checkpoint, load_unchecked
@@ -40,6 +41,7 @@ class Content:
         target_tokenizer: of the targets.
         shared: whether one vocabulary serves both.
         length_ratio: of `LengthLimit`.
+        length_floor: of `LengthLimit`.
         step: optimiser steps done.
     """
 
@@ -50,6 +52,7 @@ class Content:
     target_tokenizer: Tokenizer
     shared: bool
     length_ratio: float
+    length_floor: int
     step: int
 
     @property
@@ -171,11 +174,14 @@ def _parts(file: Path, values: dict[str, Any], about: dict[str, Any]) -> Content
     ratio, step, weights = about.get("length_ratio"), values.get("global_step"), values.get("state_dict")
     if not isinstance(ratio, float) or not 0 <= ratio < math.inf:
         raise _Wrong(f"has a length_ratio ({ratio!r:.40}) that is not a number of at least 0")
+    floor = about.get("length_floor", 0)  # earlier checkpoints have none
+    if type(floor) is not int or not 0 <= floor <= LARGEST:
+        raise _Wrong(f"has a length_floor ({floor!r:.40}) that is not a number of tokens")
     if not isinstance(step, int) or isinstance(step, bool) or step < 0:
         raise _Wrong(f"has a global_step ({step!r:.40}) that is not a number of steps")
     if not isinstance(weights, dict) or not all(isinstance(name, str) for name in weights):
         raise _Wrong("has a state_dict that does not give weights by their names")
-    return Content(file, values, options, source, target, shared, ratio, step)
+    return Content(file, values, options, source, target, shared, ratio, floor, step)
 
 
 def _tokenizer(name: str, state: Any) -> Tokenizer:

@@ -7,8 +7,8 @@ import torch
 
 from seq2see.data import AnyPairs, EncodedPairs, Loader, ResegmentedPairs, make_loader
 from seq2see.decoding import LengthLimit
-from seq2see.options import Position, TrainOptions, seconds_of
-from seq2see.runs.checkpoint import Trained, load, longest_output
+from seq2see.options import FilesOptions, HubOptions, Position, TrainOptions, seconds_of
+from seq2see.runs.checkpoint import Trained, bounded, load
 from seq2see.runs.choices import choose
 from seq2see.runs.corpus import corpus_of
 from seq2see.tasks import Pair, Task
@@ -62,18 +62,27 @@ def prepare(options: TrainOptions, *, goes_on: bool = False) -> Prepared:
             f"{len(valid_pairs)} pairs to validate are few: the best checkpoint is chosen by chance among good ones"
         )
     train = _resegmented(encoded, source, target, options) if options.tokenizer.dropout else encoded
-    tested = EncodedPairs.from_pairs(
-        task.pairs("test") if options.model.position is Position.learned else [], source, target
+    is_generated = not isinstance(options.task, FilesOptions | HubOptions)
+    tested, unlike = (
+        EncodedPairs.from_pairs(task.pairs(split) if is_needed else [], source, target)
+        for split, is_needed in (
+            ("test", is_generated or options.model.position is Position.learned),
+            ("ood", is_generated),
+        )
     )
     _check_lengths(options, train, valid, tested)
-    limit = LengthLimit.learn(encoded.source_lengths, encoded.target_lengths, cap=longest_output(options))
+    limit = LengthLimit.learn(encoded.source_lengths, encoded.target_lengths)
+    # The lengths that a generator can write are known before any pair is drawn, so they give nothing away; of a user's
+    # files the test targets stay unseen, and those that are longer are counted when they are scored.
+    for pairs in (encoded, valid, *((tested, unlike) if is_generated else ())):
+        limit = limit.covering(pairs.source_lengths, pairs.target_lengths)
     torch.manual_seed(options.seed)
     model = Transformer(
         options.model, source.vocab_size, target.vocab_size, shared_vocabulary=bool(options.tokenizer.shared)
     )
     if options.init is not None and not goes_on:
         _start_from(model, options.init)
-    trained = Trained(options, source, target, limit, model)
+    trained = Trained(options, source, target, bounded(limit, options), model)
     return Prepared(options, notes, task, source, target, train, valid, valid_pairs, _budget(options, train), trained)
 
 

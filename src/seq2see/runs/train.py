@@ -270,9 +270,7 @@ def _fit(prepared: Prepared, pairs: Sequence[Pair]) -> bool:
         return True
     sources = prepared.source_tokenizer.encode_batch([pair.source for pair in pairs])
     targets = prepared.target_tokenizer.encode_batch([pair.target for pair in pairs])
-    limit = prepared.trained.length_limit
-    longest = max(max(len(ids) + 1 for ids in (*sources, *targets)), max(limit.of(len(ids) + 1) for ids in sources))
-    return longest <= model.max_positions
+    return max(len(ids) + 1 for ids in (*sources, *targets)) <= model.max_positions
 
 
 def _seed_everything(seed: int) -> None:

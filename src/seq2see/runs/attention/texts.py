@@ -1,5 +1,6 @@
 """A log in memory of what a model attends to while it translates some lines, or is given their translations."""
 
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from seq2see.runs.alignment import model_dimensions
 from seq2see.runs.checkpoint import Trained
 from seq2see.runs.translate.lines import is_blank, read_lines
 from seq2see.runs.translate.links import word_numbers
+from seq2see.runs.translate.messages import about_unfinished
 from seq2see.runs.translate.results import source_limit
 
 MAX_LINES = 200  # in one page
@@ -79,7 +81,12 @@ def log_of(trained: Trained, lines: Sequence[Line]) -> AttentionLog:
         raise ValueError(f"input: {len(lines)} lines are more than the {MAX_LINES} that one page holds: give fewer")
     source, target = trained.source_tokenizer, trained.target_tokenizer
     sources = source.encode_batch(line.source for line in lines)
-    _check_sources(trained, lines, sources)
+    is_forced = lines[0].target is not None
+    given = target.encode_batch(line.target or "" for line in lines) if is_forced else []
+    _check_lengths(lines, sources, "input", *source_limit(trained))
+    positions = trained.model.decoder_positions.max_length
+    if is_forced and positions is not None:
+        _check_lengths(lines, given, "target", positions, "model.max_positions")
     found = decode_sentences(
         trained.model,
         sources,
@@ -89,8 +96,10 @@ def log_of(trained: Trained, lines: Sequence[Line]) -> AttentionLog:
     )
     hypotheses = [best for best, *_ in found]
     written = [hypothesis.ids for hypothesis in hypotheses]
-    is_forced = lines[0].target is not None
-    targets = target.encode_batch(line.target or "" for line in lines) if is_forced else written
+    unfinished = [line.number for line, said in zip(lines, hypotheses, strict=True) if not said.ended]
+    if unfinished:
+        print(about_unfinished(unfinished, trained.length_limit.remedy), file=sys.stderr)
+    targets = given if is_forced else written
     _check_size(trained, sources, [*targets, *(written if is_forced else [])])
     batch = EncodedPairs(Texts.of(sources), Texts.of(targets), ids=np.arange(len(lines))).batch(range(len(lines)))
     maps = capture(trained.model, batch, norms=True)
@@ -129,12 +138,11 @@ def _labels(trained: Trained, hypothesis: Hypothesis) -> list[str]:
     return [*trained.target_tokenizer.tokens(hypothesis.ids), *["<eos>"] * hypothesis.ended]
 
 
-def _check_sources(trained: Trained, lines: Sequence[Line], sources: Sequence[Sequence[int]]) -> None:
-    most, key = source_limit(trained)
-    for line, ids in zip(lines, sources, strict=True):
+def _check_lengths(lines: Sequence[Line], texts: Sequence[Sequence[int]], option: str, most: int, key: str) -> None:
+    for line, ids in zip(lines, texts, strict=True):
         if len(ids) + 1 > most:
             raise ValueError(
-                f"input, line {line.number}: {len(ids) + 1} tokens, the end included, are more than the {most} that "
+                f"{option}, line {line.number}: {len(ids) + 1} tokens, the end included, are more than the {most} that "
                 f"the model reads ({key}): give a shorter line"
             )
 

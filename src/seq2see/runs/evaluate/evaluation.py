@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from seq2see.data import EncodedPairs, make_loader
 from seq2see.decoding import Hypothesis, decode_sentences
 from seq2see.evaluation import (
@@ -114,12 +116,16 @@ def evaluate_pairs(
         valid: other pairs with true alignments, on which the attention head that aligns is chosen.
         train: the training pairs, for the baselines; empty: no baselines.
         device: where to compute.
+
+    Raises:
+        ValueError: a text has more tokens than the model has positions.
     """
     model = trained.model.to(device)
     decode, target = trained.options.decode, trained.target_tokenizer
     references = [one_line(text) for text in normalized_targets(pairs, trained.options)]
     groups = _of_same_source(pairs, references, trained.options)
     encoded = EncodedPairs.from_pairs(pairs, trained.source_tokenizer, target)
+    _check_positions(trained, pairs, encoded)
     forced = teacher_forced(model, make_loader(encoded, batch_size=128, shuffle=False, seed=0))
     firsts = [group[0] for group in groups]
     found = decode_sentences(
@@ -146,6 +152,7 @@ def evaluate_pairs(
         "bleu_tokenizer": scorer.bleu_tokenizer._asdict(),
         "unknown": dict(zip(("source", "target"), encoded.num_unknown, strict=True)),
         "hit_length_limit": sum(not hypothesis.ended for hypothesis in hypotheses),
+        "references_over_limit": _over_limit(trained, encoded),
         "intervals": {name: list(low_high) for name, low_high in intervals(counts).items()},
         "forced_and_free": _forced_and_free(trained, pairs, forced, hypotheses, groups, closest, scores),
         "by_source_length": by_length((encoded.source_lengths[firsts] - 1).tolist(), counts),
@@ -174,7 +181,7 @@ def evaluate_pairs(
         counts,
         firsts,
         closest,
-        _notes(details, counts),
+        _notes(details, counts, trained.length_limit.remedy),
     )
 
 
@@ -258,7 +265,30 @@ def _baselines(trained: Trained, sources: Sequence[str], train: Sequence[Pair], 
     return {**scores, "searched": made.searched, "training_pairs": len(train)}
 
 
-def _notes(details: dict[str, Any], counts: SentenceCounts) -> list[str]:
+def _check_positions(trained: Trained, pairs: Sequence[Pair], encoded: EncodedPairs) -> None:
+    """Refuses texts that are longer than a learned table, with the first of them."""
+    most = trained.model.encoder_positions.max_length
+    longest = np.maximum(encoded.source_lengths, encoded.target_lengths)
+    places = [] if most is None else np.flatnonzero(longest > most).tolist()
+    if places:
+        first = places[0]
+        raise ValueError(
+            f"pair {first + 1} ({pairs[first].source[:40]!r}): {longest[first]} tokens, the end included, are more "
+            f"than the {most} positions of the model (model.max_positions); of {len(pairs)} pairs {len(places)} are so "
+            "long: leave them out, or train with a larger model.max_positions or another model.position"
+        )
+
+
+def _over_limit(trained: Trained, encoded: EncodedPairs) -> dict[str, int]:
+    """How many references are too long to be written, and how long the longest of them is, in tokens with EOS."""
+    if trained.options.decode.oracle_length:
+        return {"references": 0, "longest": 0}
+    lengths = encoded.target_lengths
+    longer = lengths[trained.length_limit.too_short_for(encoded.source_lengths, lengths)]
+    return {"references": len(longer), "longest": int(longer.max(initial=0))}
+
+
+def _notes(details: dict[str, Any], counts: SentenceCounts, remedy: str) -> list[str]:
     notes = []
     if details["sources"] < details["pairs"]:
         notes.append(
@@ -277,5 +307,11 @@ def _notes(details: dict[str, Any], counts: SentenceCounts) -> list[str]:
             "references are not in the vocabularies"
         )
     if details["hit_length_limit"]:
-        notes.append(f"{details['hit_length_limit']:,} outputs hit the length limit (decode.max_length)")
+        notes.append(f"{details['hit_length_limit']:,} outputs were cut at the length limit: {remedy}")
+    if details["references_over_limit"]["references"]:
+        number, longest = details["references_over_limit"].values()
+        notes.append(
+            f"{number:,} references are longer than the length limit, so that no output is right: decode.max_length="
+            f"{longest} lets them all be written"
+        )
     return notes

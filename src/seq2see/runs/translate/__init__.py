@@ -16,7 +16,6 @@ from seq2see.runs.translate.prompt import prompt
 from seq2see.runs.translate.results import (
     TranslatedLine,
     Translation,
-    source_limit,
     translate_chunks,
     translated,
     translations,
@@ -97,7 +96,7 @@ def _write(trained: Trained, options: TranslateOptions, file: TextIO) -> int:
     form, count = options.format, 0
     details = form is not TranslationFormat.text
     alignment_from = str(aligning_head(trained)) if details else ""
-    messages = Messages(*source_limit(trained))
+    messages = Messages(trained)
     if details:
         messages.console.print(f"alignment: cross attention of {alignment_from}")
     elif options.input is None and sys.stdin.isatty():

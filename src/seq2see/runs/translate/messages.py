@@ -1,14 +1,15 @@
-"""What is said on stderr while lines are translated: how far that is, lines that were cut, symbols never seen."""
+"""What is said on stderr of lines and their translations: how far that is, what was cut, symbols never seen."""
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from seq2see.runs.translate.results import TranslatedLine
+from seq2see.runs.checkpoint import Trained
+from seq2see.runs.translate.results import TranslatedLine, source_limit
 
 PATIENCE = 1.0  # seconds without a word
 MOST_CUT = 10  # lines that are named one by one
@@ -19,14 +20,15 @@ class Messages:
     """Speaks to a person, on stderr.
 
     Args:
-        limit: source tokens that the model reads at most, EOS included.
-        key: the key that says so.
+        trained: the model, whose limits are spoken of.
     """
 
-    def __init__(self, limit: int, key: str) -> None:
+    def __init__(self, trained: Trained) -> None:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
-        self.limit, self.key = limit, key
+        self.limit, self.key = source_limit(trained)
+        self._remedy = trained.length_limit.remedy
         self._num_cut = self._num_with_unknown = 0
+        self._unfinished: list[int] = []
         self._unknown: Counter[str] = Counter()
 
     def note(self, lines: Iterable[TranslatedLine]) -> None:
@@ -34,6 +36,8 @@ class Messages:
         for line in lines:
             self._num_with_unknown += bool(line.unknown)
             self._unknown.update(line.unknown)
+            if line.translations and not line.translations[0].ended:
+                self._unfinished.append(line.number)
             if not line.is_cut:
                 continue
             self._num_cut += 1
@@ -52,11 +56,20 @@ class Messages:
         """What is said once, after the last line."""
         if self._num_cut > MOST_CUT:
             self.console.print(f"{self._num_cut:,} lines were longer than {self.key} ({self.limit:,}), and cut")
+        if self._unfinished:
+            self.console.print(about_unfinished(self._unfinished, self._remedy))
         if self._num_with_unknown:
             verb = "line has" if self._num_with_unknown == 1 else "lines have"
             self.console.print(
                 f"{self._num_with_unknown:,} {verb} symbols that the model has never seen: {shown(self._unknown)}"
             )
+
+
+def about_unfinished(numbers: Sequence[int], remedy: str) -> str:
+    """That the outputs of the lines with these numbers were cut, and what `LengthLimit.remedy` says."""
+    lines = ", ".join(f"{number}" for number in numbers[:MOST_CUT]) + (", ..." if len(numbers) > MOST_CUT else "")
+    outputs = "1 output was" if len(numbers) == 1 else f"{len(numbers):,} outputs were"
+    return f"{outputs} cut at the length limit (line{'s' * (len(numbers) > 1)} {lines}): {remedy}"
 
 
 def shown(symbols: Counter[str]) -> str:

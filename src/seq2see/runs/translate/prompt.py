@@ -13,7 +13,7 @@ from seq2see.runs.checkpoint import Trained
 from seq2see.runs.translate.lines import is_blank
 from seq2see.runs.translate.links import CrossHead, aligning_head, looked_at, word_numbers
 from seq2see.runs.translate.messages import Messages, shown
-from seq2see.runs.translate.results import TranslatedLine, source_limit, translate_some
+from seq2see.runs.translate.results import TranslatedLine, translate_some
 from seq2see.text import Tokenizer, normalize, parted
 
 WIDTH = 80  # columns at most
@@ -89,11 +89,11 @@ class Conversation:
 
     def _note(self, line: TranslatedLine) -> None:
         if line.is_cut:
-            _say(Messages(*source_limit(self.trained)).about_cut(line))
+            _say(Messages(self.trained).about_cut(line))
         if line.unknown:
             _say(f"never seen in training: {shown(Counter(line.unknown))}")
         if line.translations and not line.translations[0].ended:
-            _say("cut at the length limit (decode.max_length)")
+            _say(f"cut at the length limit: {self.trained.length_limit.remedy}")
 
     def _command(self, words: list[str]) -> str:
         match words:
