@@ -37,12 +37,14 @@ class Facts:
         words_a_source: mean, split at white space.
         words_a_target: mean, split at white space.
         letters_a_pair: mean number of characters, both sides together.
+        short_targets: share of the targets that have fewer than the four words in a row that BLEU counts.
     """
 
     num_pairs: int
     words_a_source: float
     words_a_target: float
     letters_a_pair: float
+    short_targets: float
 
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> "Facts":
@@ -54,6 +56,7 @@ class Facts:
             words_a_source=sum(len(pair.source.split()) for pair in some) / count,
             words_a_target=sum(len(pair.target.split()) for pair in some) / count,
             letters_a_pair=sum(len(pair.source) + len(pair.target) for pair in some) / count,
+            short_targets=sum(len(pair.target.split()) < 4 for pair in some) / count,
         )
 
     @property
@@ -123,9 +126,16 @@ def _for_files(options: TrainOptions, facts: Facts) -> TrainOptions:
             options.optim, {"lr": 4e-3 if sizes is TINY else 2e-3, "warmup_steps": 200, "label_smoothing": 0.1}
         ),
         trainer=options.trainer if budget_set else replace(options.trainer, max_steps=steps),
-        training=_fill(options.training, {"select": "bleu" if facts.is_text else "exact_match"}),
+        training=_fill(options.training, {"select": _select(facts)}),
         decode=_fill(options.decode, {"batch_size": 64}),
     )
+
+
+def _select(facts: Facts) -> str:
+    """Exact match for words; for sentences BLEU, or chrF if more than a quarter (as of names) are too short for it."""
+    if not facts.is_text:
+        return "exact_match"
+    return "chrf" if facts.short_targets > 0.25 else "bleu"
 
 
 def _fill(part: Part, values: dict[str, Any]) -> Part:
@@ -141,7 +151,7 @@ def _explain(before: TrainOptions, after: TrainOptions, facts: Facts) -> list[st
         "data": f"{facts.letters_a_pair:.0f} characters a pair",
         "optim": "the model's size",
         "trainer": f"{facts.num_pairs:,} pairs",
-        "training": kind,
+        "training": f"{kind}: {facts.short_targets:.0%} of the targets have fewer than four words",
     }
     lines = []
     for name, reason in reasons.items():
