@@ -84,9 +84,7 @@ class Subject:
             deepcopy(self.model),
             options,
             budget=Budget(1),
-            source_tokenizer=self.trained.source_tokenizer,
-            target_tokenizer=self.trained.target_tokenizer,
-            samples=[],
+            references=None,
             length_limit=self.trained.length_limit,
             about=self.trained.describe(),
         )
