@@ -44,7 +44,7 @@ class References:
         self.groups = _of_same_source(self.sources, self.texts)
         self.firsts = [group[0] for group in self.groups[:most]]
         self.different = [
-            list({self.texts[place]: place for place in reversed(group)}.values())[::-1] for group in self.groups[:most]
+            sorted({self.texts[place]: place for place in reversed(group)}.values()) for group in self.groups[:most]
         ]
         self.scorer = Scorer([[self.texts[place] for place in own] for own in self.different], target_tokenizer)
         self._source_ids = source_tokenizer.encode_batch([pairs[place].source for place in self.firsts])
