@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
+import seq2see.evaluation as evaluation_room
 from seq2see.options import DecodeOptions, EvaluateOptions, OtherData, Split
 from seq2see.runs.checkpoint import load
 from seq2see.runs.config import compose_options
@@ -37,6 +38,20 @@ def sacrebleus(path: Path) -> dict[str, float]:
     return {
         "bleu": sacrebleu.BLEU(force=True).corpus_score(outputs, streams).score,  # type: ignore[arg-type]
         "chrf": sacrebleu.CHRF().corpus_score(outputs, streams).score,  # type: ignore[arg-type]
+    }
+
+
+def test_the_readme_says_how_to_get_the_same_of_several_targets(
+    several_targets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readme = (Path(evaluation_room.__file__).parent / "README.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(several_targets / "evaluation")
+    report = json.loads(Path("test.json").read_text(encoding="utf-8"))
+    assert report["sources"] < report["pairs"]
+    names: dict[str, float] = {}
+    exec(readme.split("```python\n")[1].split("```")[0], names)
+    assert {name: names[name] for name in ("bleu", "chrf")} == {
+        name: report["scores"][name] for name in ("bleu", "chrf")
     }
 
 
