@@ -217,7 +217,7 @@ def test_seeds_have_a_mean_from_the_lowest_to_the_highest_and_a_dash_for_what_is
         test = {"exact_match": exact, "loss": 1.0, "target_log_prob": -3.5}
         write_text(tmp_path / name / "result.json", json.dumps({**result, "test": test}))
         config = (small_run / "config.yaml").read_text(encoding="utf-8")
-        write_text(tmp_path / name / "config.yaml", config.replace("target: word", f"target: {tokens}"))
+        write_text(tmp_path / name / "config.yaml", config.replace(": word", f": {tokens}"))
     runs = [str(tmp_path / name) for name in "abc"]
     compare(CompareOptions(ckpt=runs[:2]))
     rows = {" ".join(line.split()[:-6]): line.split()[-5:] for line in capsys.readouterr().out.splitlines()}

@@ -109,16 +109,16 @@ def _num_misrecorded(run: Path) -> int:
     Those are looked at where a validation has translated all pairs, at full precision.
     """
     best = json.loads((run / "result.json").read_text(encoding="utf-8"))["best"]
-    rows = [row for row in csv.DictReader((run / "metrics.csv").read_text(encoding="utf-8").splitlines())]
-    rows = {int(row["step"]): row for row in rows if row["val/loss"]}
+    lines = csv.DictReader((run / "metrics.csv").read_text(encoding="utf-8").splitlines())
+    rows = {int(row["step"]): row for row in lines if row["val/loss"]}
     if not best or best["step"] not in rows:
         return 0
     sign = -1 if best["metric"] in LOWER_IS_BETTER else 1
     order = {step: (sign * float(row[f"val/{best['metric']}"]), -float(row["val/loss"])) for step, row in rows.items()}
     wrong = int(order[best["step"]] < max(order.values()))
     trained = load(str(run))
-    pairs = valid_pairs_of(trained)
-    if not 0 < len(pairs) <= NUM_SAMPLES or trained.options.trainer.precision != "32-true":
+    pairs, trainer = valid_pairs_of(trained), trained.options.trainer
+    if not 0 < len(pairs) <= NUM_SAMPLES or (trainer.precision, trainer.limit_val_batches) != ("32-true", 1.0):
         return wrong
     logged = {name.removeprefix("val/"): value for name, value in rows[best["step"]].items() if name.startswith("val/")}
     scores = evaluate_pairs(trained, pairs).scores

@@ -88,7 +88,7 @@ class Best(NamedTuple):
 
     step: int
     score: float
-    loss: float
+    loss: float = float("inf")  # checkpoints of earlier versions do not have it
 
     def order(self, select: str) -> tuple[float, float]:
         """What is greater the better a validation is: by the score, then by the loss."""
