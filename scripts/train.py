@@ -1,4 +1,4 @@
-"""Trains a model, scores it on unseen pairs and writes a page of its attention maps.
+"""Trains a model, scores it on the test pairs and writes a page of its attention maps.
 
 Examples:
   python scripts/train.py                                      a small English-German grammar

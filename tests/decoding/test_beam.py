@@ -3,12 +3,15 @@
 import itertools
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seq2see.decoding import Hypothesis, LengthLimit, beam_search, decode_sentences, greedy, score_targets
+from seq2see.data import EncodedPairs, make_loader
+from seq2see.data.encoded import Texts
+from seq2see.decoding import Hypothesis, LengthLimit, beam_search, decode_sentences, greedy, teacher_forced
 from seq2see.options import DecodeOptions, ModelOptions, Position
 from seq2see.text import BOS, EOS, PAD
 from seq2see.transformer import Transformer
@@ -38,11 +41,17 @@ def sources(count: int = 23) -> list[list[int]]:
     return [torch.randint(4, 12, (length,), generator=generator).tolist() for length in lengths]
 
 
+def forced_scores(model: Transformer, rows: list[list[int]], texts: list[list[int]]) -> list[float]:
+    """The log-probabilities of whole targets."""
+    pairs = EncodedPairs(Texts.of(rows), Texts.of(texts), ids=np.arange(len(rows)))
+    return teacher_forced(model, make_loader(pairs, batch_size=7, shuffle=False, seed=0)).totals
+
+
 def everything(model: Transformer, row: list[int], symbols: list[int], max_length: int) -> list[Hypothesis]:
     """All texts that end within the limit, with their scores, one at a time and without a cache."""
     texts = [list(ids) for n in range(max_length) for ids in itertools.product(symbols, repeat=n)]
-    scores = score_targets(model, [row] * len(texts), texts)
-    return [Hypothesis(ids, sum(score), True) for ids, score in zip(texts, scores, strict=True)]
+    scores = forced_scores(model, [row] * len(texts), texts)
+    return [Hypothesis(ids, score, True) for ids, score in zip(texts, scores, strict=True)]
 
 
 def assert_same(found: list[Hypothesis], wanted: list[Hypothesis], tolerance: float = 1e-9) -> None:
@@ -93,7 +102,6 @@ def by_hand(
         grown = []
         for ids, score in alive:
             logits = model(src, mask, torch.tensor([[BOS, *ids]])).detach()[0, -1]
-            logits[[PAD, BOS]] = float("-inf")
             for symbol, log_prob in enumerate(logits.log_softmax(-1).tolist()):
                 possible = symbol not in (PAD, BOS) and (not exact or (symbol == EOS) == (length == limit))
                 if possible:
@@ -144,7 +152,7 @@ def with_places(model: Transformer, row: list[int], limit: int, beam_size: int) 
         grown = [
             ([*ids, symbol], score + log_prob)
             for (ids, score), own in zip(alive, logits, strict=True)
-            for symbol, log_prob in enumerate(own[EOS:].log_softmax(-1).tolist(), start=EOS)  # no PAD, no BOS
+            for symbol, log_prob in enumerate(own.log_softmax(-1)[EOS:].tolist(), start=EOS)  # no PAD, no BOS
         ]
         kept = sorted(grown, key=lambda one: -one[1])[: beam_size - len(found)]
         found += [Hypothesis(ids[:-1], score, True) for ids, score in kept if ids[-1] == EOS]
@@ -240,8 +248,8 @@ def test_scores_are_those_of_the_text_when_it_is_given() -> None:
     found = decode_sentences(model, sources(), limit=LIMIT, options=DecodeOptions(beam_size=4))
     ended = [(row, best) for row, (best, *_) in zip(sources(), found, strict=True) if best.ended]
     assert ended
-    forced = score_targets(model, [row for row, _ in ended], [best.ids for _, best in ended], batch_size=3)
-    assert [best.score for _, best in ended] == pytest.approx([sum(scores) for scores in forced], abs=1e-9)
+    forced = forced_scores(model, [row for row, _ in ended], [best.ids for _, best in ended])
+    assert [best.score for _, best in ended] == pytest.approx(forced, abs=1e-9)
 
 
 def test_every_length_has_its_limit_and_what_is_cut_says_so() -> None:
@@ -268,8 +276,10 @@ def test_an_output_that_fills_a_learned_table_can_be_fed_back(decode: dict) -> N
     found = decode_sentences(model, sources(), limit=LengthLimit(9.0, cap=9), options=DecodeOptions(**decode))
     cut = [(row, one) for row, own in zip(sources(), found, strict=True) for one in own if not one.ended]
     assert len(cut) > 5 and {len(one.ids) for _, one in cut} == {8}
-    forced = score_targets(model, [row for row, _ in cut], [one.ids for _, one in cut])
-    assert [one.score for _, one in cut] == pytest.approx([sum(scores[:-1]) for scores in forced], abs=1e-5)
+    texts = Texts.of([row for row, _ in cut]), Texts.of([one.ids for _, one in cut])
+    pairs = EncodedPairs(*texts, ids=np.arange(len(cut)))
+    forced = teacher_forced(model, make_loader(pairs, batch_size=7, shuffle=False, seed=0)).log_probs
+    assert [one.score for _, one in cut] == pytest.approx([scores[:-1].sum() for scores in forced], abs=1e-5)
     full = decode_sentences(  # and the table's last place is for EOS
         model, sources(), limit=LIMIT, options=DecodeOptions(**decode), exact_lengths=[9] * len(sources())
     )
@@ -283,8 +293,8 @@ def test_with_the_references_lengths_every_output_has_exactly_that_length(decode
     found = decode_sentences(model, sources(), limit=LIMIT, options=DecodeOptions(**decode), exact_lengths=lengths)
     assert [len(best.ids) + 1 for best, *_ in found] == lengths
     assert all(best.ended for best, *_ in found)
-    forced = score_targets(model, sources(), [best.ids for best, *_ in found])
-    assert [best.score for best, *_ in found] == pytest.approx([sum(scores) for scores in forced], abs=1e-9)
+    forced = forced_scores(model, sources(), [best.ids for best, *_ in found])
+    assert [best.score for best, *_ in found] == pytest.approx(forced, abs=1e-9)
 
 
 def test_the_decoder_is_called_once_a_token_of_the_longest_hypothesis_at_most(monkeypatch: pytest.MonkeyPatch) -> None:

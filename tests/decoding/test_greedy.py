@@ -51,8 +51,8 @@ def test_it_is_the_most_probable_token_at_each_step_and_the_score_their_sum(mode
         src = torch.tensor([[*source, EOS]])
         ids = [*hypothesis.ids, *([EOS] if hypothesis.ended else [])]
         logits = model(src, torch.ones_like(src, dtype=torch.bool), torch.tensor([[BOS, *ids[:-1]]])).detach()[0]
-        logits[:, [PAD, BOS]] = float("-inf")
-        log_probs = logits.log_softmax(-1)
+        log_probs = logits.log_softmax(-1)  # of all symbols, as in the loss
+        log_probs[:, [PAD, BOS]] = float("-inf")
         assert log_probs.argmax(-1).tolist() == ids
         assert hypothesis.score == pytest.approx(float(log_probs.max(-1).values.sum()), abs=1e-9)
 

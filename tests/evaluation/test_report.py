@@ -28,6 +28,7 @@ def test_tables_keep_to_80_columns_whatever_the_scores() -> None:
             "checkpoints": ["A" * 76, "B"],
             "scores": {name: [value, None] for name, value in worst.items()},
             "against_first": [tests],
+            "notes": ["why"],
         }
     )
     assert all(len(line) <= 80 for line in lines)

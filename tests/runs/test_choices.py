@@ -91,3 +91,20 @@ def test_what_else_has_short_words_is_not_taken_for_symbols(rows, expected):
 )
 def test_the_texts_of_generated_tasks_as_a_users_own(task, expected):
     assert kinds([pair[:2] for pair in make_task(task).pairs("train")])[0] == expected
+
+
+NAMES = [Pair("Ada Lovelace", "Ада Лавлейс"), Pair("Mary Ann Evans", "Мэри Энн Эванс")]
+SENTENCES = [Pair("the cat sees a dog", "die Katze sieht einen Hund"), Pair("go away", "geh weg")]
+WORDS = [Pair("walk", "walked")]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "select"),
+    [(NAMES, "chrf"), ([*SENTENCES[:1] * 3, *SENTENCES[1:]], "bleu"), (SENTENCES, "chrf"), (WORDS, "exact_match")],
+)
+def test_bleu_chooses_only_where_at_most_a_quarter_of_the_targets_are_too_short_for_it(
+    pairs: list[Pair], select: str
+) -> None:
+    chosen, lines = choose(TrainOptions(task=FilesOptions(train="pairs.tsv")), Facts.of(pairs, has_tags=False))
+    assert chosen.training.select == select
+    assert any(f"select={select}" in line and "fewer than four words" in line for line in lines)

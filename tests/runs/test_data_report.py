@@ -49,6 +49,17 @@ def section(text: str, heading: str) -> str:
     return re.split(r"\n(?=\S)", text.split(f"{heading}\n")[1])[0]
 
 
+# What is read
+
+
+def test_white_space_that_a_word_model_cannot_write_is_counted(tmp_path: Path) -> None:
+    lines = "a\tx y\nb\tx  y\nc\tx y \nd\tx\u00a0y\n"
+    for kind, count in (("word", ["3 targets have other white space than one space"]), ("char", [])):
+        found = report_of(tmp_path, f"tokenizer.target={kind}", train=lines, valid=lines[:6], test=lines[:6])
+        assert [note[: len(count[0])] for note in found.notes if "white space" in note] == count
+    assert not any("white space" in note for note in report("task=copy", *SMALL).notes)
+
+
 # What it takes
 
 

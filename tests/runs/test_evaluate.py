@@ -1,5 +1,6 @@
 """What an evaluation says and writes, and that it is what others would compute from its files."""
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
+import seq2see.evaluation as evaluation_room
 from seq2see.options import DecodeOptions, EvaluateOptions, OtherData, Split
 from seq2see.runs.checkpoint import load
 from seq2see.runs.config import compose_options
@@ -39,6 +41,20 @@ def sacrebleus(path: Path) -> dict[str, float]:
     }
 
 
+def test_the_readme_says_how_to_get_the_same_of_several_targets(
+    several_targets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readme = (Path(evaluation_room.__file__).parent / "README.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(several_targets / "evaluation")
+    report = json.loads(Path("test.json").read_text(encoding="utf-8"))
+    assert report["sources"] < report["pairs"]
+    names: dict[str, float] = {}
+    exec(readme.split("```python\n")[1].split("```")[0], names)
+    assert {name: names[name] for name in ("bleu", "chrf")} == {
+        name: report["scores"][name] for name in ("bleu", "chrf")
+    }
+
+
 def other_data(run: Path, folder: Path, *lines: str, name: str = "new.tsv") -> EvaluateOptions:
     (folder / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     return EvaluateOptions(
@@ -59,7 +75,7 @@ def test_what_is_scored_is_what_is_written_also_with_tabs_and_line_ends_in_a_tex
     pairs = [Pair("a b c", "a\tb\r\nc d"), Pair("d", "\u2028d \u0085"), Pair("e f", "Ärger <pad> e f")]
     evaluation = evaluate_pairs(load(str(small_run)), pairs)
     _, file = evaluation.write(tmp_path, "new")
-    assert [row[1] for row in rows_of(file)] == evaluation.references == ["a b  c d", "\u2028d \u0085", pairs[2].target]
+    assert [row[1] for row in rows_of(file)] == evaluation.references == ["a b c d", "d", pairs[2].target]
     assert {name: evaluation.scores[name] for name in ("bleu", "chrf")} == sacrebleus(file)
 
 
@@ -67,7 +83,8 @@ def test_a_tab_that_the_model_writes_breaks_no_line(
     small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained = load(str(small_run))
-    monkeypatch.setattr(trained.target_tokenizer, "decode", lambda ids: "a\tb\n")
+    monkeypatch.setattr(trained.target_tokenizer, "decode", lambda ids: "a\tb\n")  # as a char model may
+    monkeypatch.setattr(trained.target_tokenizer, "writable", lambda text: text)
     evaluation = evaluate_pairs(trained, [Pair("a b", "a\tb\n")])
     assert rows_of(evaluation.write(tmp_path, "new")[1])[0][1:3] == ["a b ", "a b "]
     assert evaluation.scores["exact_match"] == 1.0
@@ -103,7 +120,7 @@ def test_an_evaluation_explains_itself_in_plain_values(small_run: Path, tmp_path
     report = json.loads(files[0].read_text(encoding="utf-8"))
     assert report["scores"] == evaluation.scores
     assert list(report["scores"]) == [
-        "loss", "perplexity", "token_accuracy", "exact_match", "bleu", "chrf", "cer", "wer", "ser",
+        "loss", "perplexity", "token_accuracy", "target_log_prob", "exact_match", "bleu", "chrf", "cer", "wer", "ser",
         "alignment_error_rate",
     ]  # fmt: skip
     for name, (low, high) in report["intervals"].items():
@@ -117,6 +134,73 @@ def test_an_evaluation_explains_itself_in_plain_values(small_run: Path, tmp_path
         assert all(rows[line - 2][1] != rows[line - 2][2] for line in kind["lines"])
     assert report["confidence"]["curve"][-1]["exact_match"] == report["scores"]["exact_match"]
     assert report["bleu_tokenizer"]["name"] == "13a"
+
+
+@pytest.fixture(scope="module")
+def several_targets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose sources have two targets each, with odd white space, and that takes an error rate to choose."""
+    folder = tmp_path_factory.mktemp("several")
+    words = ["a b", "b a", "a a b", "b b", "a b b a", "b a a"]
+    lines = [f"{text}\t{text} {other}\n{text}\t{other}  {text}\u00a0\n" for text in words for other in "ab"]
+    for name in ("train", "valid"):
+        (folder / f"{name}.tsv").write_text("".join(lines), encoding="utf-8")
+    files = [f"task.{name}={folder / 'valid.tsv'}" for name in ("valid", "test")]
+    overrides = [
+        "task=files", f"task.train={folder / 'train.tsv'}", *files, "tokenizer.source=word", "tokenizer.target=word",
+        "model.d_model=16", "model.d_ff=32", "model.num_heads=2", "optim.warmup_steps=1", "optim.lr=1e-2",
+        "trainer.max_steps=30", "trainer.val_check_interval=10", "training.select=cer", "attention_log.enabled=false",
+        f"run_dir={folder / 'run'}",
+    ]  # fmt: skip
+    train_run(compose_options("train", overrides))
+    return folder / "run"
+
+
+def validations(run: Path) -> list[dict[str, str]]:
+    with (run / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file) if row["val/loss"]]
+
+
+def test_a_validation_gives_the_numbers_of_an_evaluation_to_the_last_digit(
+    small_run: Path, several_targets: Path, tmp_path: Path
+) -> None:
+    for run in (small_run, several_targets):
+        options = EvaluateOptions(ckpt=str(run), split=Split.valid, output=str(tmp_path), baselines=False)
+        evaluation, _ = evaluate(options)
+        (row,) = [row for row in validations(run) if int(row["step"]) == evaluation.details["step"]]
+        logged = {name.removeprefix("val/"): float(value) for name, value in row.items() if name.startswith("val/")}
+        evaluation.scores.pop("alignment_error_rate", None)
+        assert logged == evaluation.scores
+    assert "nrefs:var" in evaluation.details["signatures"]["bleu"]
+
+
+def test_the_checkpoint_with_the_lowest_error_rate_is_the_best(several_targets: Path) -> None:
+    best = json.loads((several_targets / "result.json").read_text(encoding="utf-8"))["best"]
+    rates = {int(row["step"]): (float(row["val/cer"]), float(row["val/loss"])) for row in validations(several_targets)}
+    assert best["metric"] == "cer" and best["step"] == min(rates, key=lambda step: rates[step])
+
+
+def test_white_space_that_a_word_model_cannot_write_is_no_error(small_run: Path) -> None:
+    trained = load(str(small_run))
+    text = evaluate_pairs(trained, [Pair("a b c", "x")]).texts[0]
+    spaced = f"\u00a0{text.replace(' ', '  ')} "
+    evaluation = evaluate_pairs(trained, [Pair("a b c", spaced), Pair("d e", "unknown")], train=[Pair("a b c", spaced)])
+    assert evaluation.scores["exact_match"] == 0.5 == evaluation.details["baselines"]["nearest"]["exact_match"]
+    assert evaluation.details["forced_and_free"]["exact_match"] == {"forced": 0.5, "free": 0.5, "gap": 0}
+    assert evaluation.details["errors"]["wrong"] == 1
+
+
+def test_a_score_is_what_the_loss_is_made_of(small_run: Path) -> None:
+    trained = load(str(small_run))
+    pairs = list(pairs_of(trained.options, Split.test, run=small_run))
+    evaluation = evaluate_pairs(trained, pairs)
+    scores = trained.score([(pair.source, pair.target) for pair in pairs])
+    total, tokens = evaluation.counts.columns["loss"].sum(0)
+    assert sum(scores) == pytest.approx(-evaluation.scores["loss"] * tokens, rel=1e-12) and total == -sum(scores)
+    assert evaluation.scores["target_log_prob"] == pytest.approx(sum(scores) / len(pairs), rel=1e-12)
+    ended = [(pair.source, text) for pair, text, found in zip(
+        pairs, evaluation.texts, evaluation.hypotheses, strict=True) if found.ended]  # fmt: skip
+    written = [found.score for found in evaluation.hypotheses if found.ended]
+    assert trained.score(ended) == pytest.approx(written, abs=1e-4)
 
 
 def test_the_wrong_outputs_are_named_and_told_and_free_exact_match_agree_for_greedy_ones(small_run: Path) -> None:

@@ -14,7 +14,7 @@ RECIPES = ["default", *sorted({path.stem for path in (config_folder() / "experim
 
 def options_of(recipe: str, *more: str):
     overrides = [] if recipe == "default" else [f"experiment={recipe}"]
-    return choose(compose_options("train", [*overrides, *more]), Facts(0, 0, 0, 0))[0]
+    return choose(compose_options("train", [*overrides, *more]), Facts(0, 0, 0, 0, 0))[0]
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

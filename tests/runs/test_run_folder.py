@@ -19,6 +19,7 @@ from seq2see.runs.evaluate import evaluate
 from seq2see.runs.overrides import read_overrides
 from seq2see.runs.train import train_run
 from seq2see.runs.translate import translate
+from seq2see.tasks.whole_file import write_text
 
 
 def metrics(run: Path) -> list[dict[str, str]]:
@@ -205,6 +206,27 @@ def test_runs_are_compared_by_recipe(small_run: Path, capsys: pytest.CaptureFixt
     out = capsys.readouterr().out
     assert "lowest of 2" in out and max(map(len, out.splitlines())) <= 80
     assert read_run(small_run).group == read_run(small_run).group
+
+
+def test_seeds_have_a_mean_from_the_lowest_to_the_highest_and_a_dash_for_what_is_missing(
+    small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
+    for name, exact, tokens in (("a", 0.25, "word"), ("b", 0.75, "word"), ("c", 0.5, "char")):
+        (tmp_path / name).mkdir()
+        test = {"exact_match": exact, "loss": 1.0, "target_log_prob": -3.5}
+        write_text(tmp_path / name / "result.json", json.dumps({**result, "test": test}))
+        config = (small_run / "config.yaml").read_text(encoding="utf-8")
+        write_text(tmp_path / name / "config.yaml", config.replace(": word", f": {tokens}"))
+    runs = [str(tmp_path / name) for name in "abc"]
+    compare(CompareOptions(ckpt=runs[:2]))
+    rows = {" ".join(line.split()[:-6]): line.split()[-5:] for line in capsys.readouterr().out.splitlines()}
+    assert [rows[f"{name} of 2"][0] for name in ("mean", "lowest", "highest")] == ["0.500", "0.250", "0.750"]
+    assert rows["mean of 2"] == ["0.500", "-", "-", "1.000", "-"]
+    compare(CompareOptions(ckpt=runs))
+    heading, *lines, why = capsys.readouterr().out.splitlines()
+    assert "logp" in heading and "loss" not in heading and why.startswith("no loss, for these runs have other target")
+    assert all("-3.50" in line for line in lines)
 
 
 def test_texts_longer_than_the_models_positions_are_refused_before_training(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 """The promises hold on any model, and a model that breaks one is found out."""
 
+import csv
+import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Collection
@@ -11,6 +14,7 @@ import torch
 
 from seq2see.attention import AttentionLayer, MultiHeadAttention
 from seq2see.data import Batch, encoded
+from seq2see.evaluation import References
 from seq2see.options import FilesOptions, Position
 from seq2see.runs import selfcheck as package
 from seq2see.runs import shell
@@ -18,9 +22,10 @@ from seq2see.runs.checkpoint import Trained
 from seq2see.runs.config import compose_options, config_folder
 from seq2see.runs.overrides import UsageError, read_overrides
 from seq2see.runs.selfcheck import PROMISES, Finding, Promise, kept, loss, model, outputs, selfcheck
-from seq2see.runs.selfcheck.subject import Subject, _pairs_of
-from seq2see.text import EOS, PAD
+from seq2see.runs.selfcheck.subject import Subject, valid_pairs_of
+from seq2see.text import BOS, EOS, PAD
 from seq2see.training import module as training
+from seq2see.training.callbacks import pace
 from seq2see.training.module import TrainingModule
 from seq2see.transformer import Transformer
 from seq2see.transformer.model import DecoderCache
@@ -32,7 +37,9 @@ TINY = [
     "decode.max_length=8",
 ]  # fmt: skip
 Measure = Callable[[Subject], float]
-QUICK = [promise.measure for promise in PROMISES if promise.measure is not kept.resumed]  # that takes a process
+QUICK = [
+    promise.measure for promise in PROMISES if promise.measure not in (kept.chosen, kept.resumed)
+]  # which train runs
 
 
 def subject_of(*more: str) -> Subject:
@@ -53,7 +60,7 @@ def test_a_new_model_of_any_position_scheme_keeps_every_promise(position: Positi
 @pytest.mark.slow
 @pytest.mark.parametrize("position", list(Position))
 def test_that_takes_training_too(position: Position) -> None:
-    assert broken(subject_of(f"model.position={position.value}"), [loss.by_heart, kept.resumed]) == set()
+    assert broken(subject_of(f"model.position={position.value}"), [loss.by_heart, kept.chosen, kept.resumed]) == set()
 
 
 @pytest.mark.slow
@@ -133,6 +140,15 @@ def positions_that_start_anew(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DecoderCache, "length", property(lambda self: 0, lambda self, length: None), raising=False)
 
 
+def scores_of_fewer_symbols(patch: pytest.MonkeyPatch) -> None:
+    def of_those_that_can_be_produced(logits: torch.Tensor) -> torch.Tensor:
+        logits[..., [PAD, BOS]] = float("-inf")
+        return logits.log_softmax(-1)
+
+    for search in ("greedy", "beam"):
+        patch.setattr(sys.modules[f"seq2see.decoding.{search}"], "next_log_probs", of_those_that_can_be_produced)
+
+
 def another_beam(patch: pytest.MonkeyPatch) -> None:
     search = outputs.beam_search
     patch.setattr(outputs, "beam_search", lambda *args, **keys: search(*args, **{**keys, "beam_size": 3}))
@@ -183,6 +199,7 @@ def a_checkpoint_that_forgets(patch: pytest.MonkeyPatch) -> None:
         (weights_that_are_no_shares, {model.row_sums}, {model.hidden_cells}),
         (nothing_divided_by_nothing, {model.empty_source}, {model.padding, model.causality}),
         (positions_that_start_anew, {outputs.cache}, {outputs.beam_of_one, outputs.greedy_batches}),
+        (scores_of_fewer_symbols, {outputs.scores}, {outputs.beam_of_one, outputs.greedy_batches}),
         (another_beam, {outputs.beam_of_one}, {outputs.beam_batches}),
         (batches_of_one_weight, {loss.accumulation}, {loss.smoothing, loss.batching}),
         (no_smoothing, {loss.smoothing}, {loss.batching}),
@@ -292,7 +309,7 @@ def test_pairs_of_a_file_are_those_that_the_run_has_kept(tmp_path: Path) -> None
     (tmp_path / "run" / "data").mkdir()
     (tmp_path / "run" / "data" / "valid.tsv").write_text("a b\tb a\n", encoding="utf-8")
     Path(trained.options.task.train).unlink()
-    assert [tuple(pair[:2]) for pair in _pairs_of(trained)] == [("a b", "b a")]
+    assert [tuple(pair[:2]) for pair in valid_pairs_of(trained)] == [("a b", "b a")]
 
 
 def test_a_checkpoint_whose_pairs_are_gone_is_checked_on_random_tokens(
@@ -312,6 +329,48 @@ def test_a_checkpoint_whose_pairs_are_gone_is_checked_on_random_tokens(
 @pytest.mark.parametrize("more", [[], ["model.dropout=0.2", "optim.ema=0.9", "trainer.accumulate_grad_batches=2"]])
 def test_a_run_that_was_killed_goes_on(more: list[str]) -> None:
     assert kept.resumed(subject_of(*more)) == 0
+
+
+def test_what_a_run_has_recorded_of_its_best_checkpoint_is_so(small_run: Path) -> None:
+    assert kept.chosen(subject_of()) == 0
+    assert kept.chosen(Subject.of(compose_options("selfcheck", [f"ckpt={small_run}"]))) == 0
+
+
+def test_the_first_of_equal_scores_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace.Best, "order", lambda self, select: (self.score, 0.0))
+    assert kept.chosen(subject_of()) == 1
+
+
+def test_a_validation_that_scores_each_pair_against_its_own_target_alone_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class OfPairs(References):
+        def __init__(self, pairs, source_tokenizer, target_tokenizer, *, most=None) -> None:
+            alone = [pair._replace(source=f"{pair.source}{number}") for number, pair in enumerate(pairs)]
+            super().__init__(alone, source_tokenizer, target_tokenizer, most=most)
+            self._source_ids = source_tokenizer.encode_batch([pair.source for pair in pairs])
+
+    monkeypatch.setattr("seq2see.runs.fit.References", OfPairs)
+    assert kept.chosen(subject_of()) > 0
+
+
+@pytest.mark.parametrize("planted", ["best", "score"])
+def test_so_is_a_run_that_has_recorded_something_else(small_run: Path, tmp_path: Path, planted: str) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(small_run, run, ignore=shutil.ignore_patterns("attention*", "tensorboard", "evaluation"))
+    with (run / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    best = json.loads((run / "result.json").read_text(encoding="utf-8"))["best"]
+    for row in rows:
+        if planted == "score" and int(row["step"]) == best["step"]:
+            row["val/chrf"] = "99.0"
+        elif planted == "best" and row["val/loss"] and int(row["step"]) != best["step"]:
+            row["val/loss"] = "0.001"
+    with (run / "metrics.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    assert kept._num_misrecorded(run) == 1
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ NO_BPE = (
     r"tokenizer.dropout \(0.1\) leaves out merges of bpe, but tokenizer.source is char and tokenizer.target is word: "
     "choose bpe for a side, or set tokenizer.dropout=0"
 )
-SENTENCES = Facts(num_pairs=100, words_a_source=5, words_a_target=5, letters_a_pair=50)
-SYMBOLS = Facts(num_pairs=100, words_a_source=1, words_a_target=1, letters_a_pair=9)
+SENTENCES = Facts(num_pairs=100, words_a_source=5, words_a_target=5, letters_a_pair=50, short_targets=0)
+SYMBOLS = Facts(num_pairs=100, words_a_source=1, words_a_target=1, letters_a_pair=9, short_targets=1)
 
 
 def test_dropout_without_a_bpe_side_is_refused():

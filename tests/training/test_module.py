@@ -72,9 +72,7 @@ def module_of(prepared: Prepared) -> TrainingModule:
         prepared.trained.model.double(),
         prepared.options,
         budget=Budget(1),
-        source_tokenizer=prepared.source_tokenizer,
-        target_tokenizer=prepared.target_tokenizer,
-        samples=[],
+        references=None,
         length_limit=prepared.trained.length_limit,
         about={},
     )

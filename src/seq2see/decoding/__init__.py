@@ -1,13 +1,14 @@
 """A model and sources in, target ids out; each decoding method is a function of a model."""
 
 from seq2see.decoding.beam import beam_search
-from seq2see.decoding.forced import score_targets
+from seq2see.decoding.forced import Forced, teacher_forced
 from seq2see.decoding.greedy import greedy
 from seq2see.decoding.hypothesis import Hypothesis, evaluation_mode
 from seq2see.decoding.sampling import Sampler, kept_probs
 from seq2see.decoding.sentences import LengthLimit, decode_sentences
 
 __all__ = [
+    "Forced",
     "Hypothesis",
     "LengthLimit",
     "Sampler",
@@ -16,5 +17,5 @@ __all__ = [
     "evaluation_mode",
     "greedy",
     "kept_probs",
-    "score_targets",
+    "teacher_forced",
 ]

@@ -1,50 +1,73 @@
-"""How probable given targets are."""
+"""How probable given targets are, token by token, when the model is told what came before."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
+import numpy as np
 import torch
+from torch.nn import functional as F
 
-from seq2see.decoding.hypothesis import evaluation_mode, next_log_probs
-from seq2see.text import BOS, EOS, PAD
+from seq2see.data import Batch
+from seq2see.decoding.hypothesis import evaluation_mode
+from seq2see.text import PAD
 from seq2see.transformer import Transformer
 
 
-def score_targets(
-    model: Transformer,
-    sources: Sequence[Sequence[int]],
-    targets: Sequence[Sequence[int]],
-    *,
-    batch_size: int = 64,
-) -> list[list[float]]:
-    """The log-probability of each token of each target, and of the EOS behind it.
-
-    The same numbers as decoding gives its hypotheses: PAD and BOS cannot be produced.
+class Forced(NamedTuple):
+    """What a model makes of each token of some targets, and of the EOS behind it; nothing depends on the batches.
 
     Args:
-        model: the model, on the device to use.
-        sources: source ids without EOS.
-        targets: for each source the target ids without BOS and EOS.
-        batch_size: pairs at a time; no number depends on it.
-
-    Returns:
-        For each target its length + 1 log-probabilities, nats, in the order of the pairs.
+        ids: which pairs these are, as their batches say; ascending.
+        log_probs: for each pair the tokens' log-probabilities, nats, float64 (T,).
+        right: for each pair whether the tokens are the most probable ones, bool (T,).
     """
-    device = next(model.parameters()).device
-    order = sorted(range(len(sources)), key=lambda index: len(sources[index]) + len(targets[index]))
-    scores: list[list[float]] = [[] for _ in sources]
+
+    ids: Sequence[int]
+    log_probs: Sequence[np.ndarray]
+    right: Sequence[np.ndarray]
+
+    @classmethod
+    def joined(cls, parts: Iterable["Forced"]) -> "Forced":
+        """All pairs of these."""
+        rows = sorted((row for part in parts for row in zip(*part, strict=True)), key=lambda row: row[0])
+        ids, log_probs, right = zip(*rows, strict=True) if rows else ((), (), ())
+        return cls(ids, log_probs, right)
+
+    @property
+    def totals(self) -> list[float]:
+        """The log-probability of each whole target, nats."""
+        return [float(own.sum()) for own in self.log_probs]
+
+    def columns(self, groups: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
+        """The counts behind `loss`, `token_accuracy` and `target_log_prob`, as `SentenceCounts` keeps them.
+
+        Args:
+            groups: for each sentence the places of the pairs that belong to it.
+        """
+        rows = [(total, own.sum(), len(own), 1) for total, own in zip(self.totals, self.right, strict=True)]
+        table = np.array(rows, dtype=np.float64)
+        total, right, tokens, pairs = np.array([table[list(own)].sum(0) for own in groups]).T
+        return {
+            "loss": np.stack([-total, tokens], axis=1),
+            "token_accuracy": np.stack([right, tokens], axis=1),
+            "target_log_prob": np.stack([total, pairs], axis=1),
+        }
+
+
+def teacher_forced(model: Transformer, batches: Iterable[Batch]) -> Forced:
+    """What the model makes of all targets, on its device; the batches may come in any order."""
     with evaluation_mode(model):
-        for start in range(0, len(order), batch_size):
-            indices = order[start : start + batch_size]
-            src = _padded([[*sources[index], EOS] for index in indices]).to(device)
-            tgt_in = _padded([[BOS, *targets[index]] for index in indices]).to(device)
-            tgt_out = _padded([[*targets[index], EOS] for index in indices]).to(device)
-            log_probs = next_log_probs(model(src, src != PAD, tgt_in))  # (B, T, V)
-            taken = log_probs.gather(2, tgt_out[:, :, None])[:, :, 0].tolist()
-            for index, row in zip(indices, taken, strict=True):
-                scores[index] = row[: len(targets[index]) + 1]
-    return scores
+        return Forced.joined([_of_batch(model, batch) for batch in batches])
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> torch.Tensor:
-    tensors = [torch.tensor(row) for row in rows]
-    return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=PAD)
+def _of_batch(model: Transformer, batch: Batch) -> Forced:
+    device = next(model.parameters()).device
+    src, src_mask, tgt_in, tgt_out = (part.to(device) for part in batch[1:])
+    real = tgt_out != PAD
+    logits = model(src, src_mask, tgt_in)[real]
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # (tokens, V)
+    losses = F.cross_entropy(logits, tgt_out[real], reduction="none")
+    right = logits.argmax(-1) == tgt_out[real]
+    ends = real.sum(1).cumsum(0).tolist()[:-1]
+    per_pair = (np.split(values.cpu().numpy(), ends) for values in (-losses.double(), right))
+    return Forced(batch.ids.tolist(), *per_pair)

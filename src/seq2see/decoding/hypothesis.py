@@ -65,14 +65,16 @@ def most_ids(model: Transformer) -> int:
 
 
 def next_log_probs(logits: Tensor) -> Tensor:
-    """Log-probabilities (..., V) of the next token, float32 at least; PAD and BOS cannot be produced.
+    """Log-probabilities (..., V) of the next token, float32 at least, for decoding: PAD and BOS cannot be produced.
+
+    All others have the log-probability that the loss is made of.
 
     Args:
-        logits: (..., V); changed in place.
+        logits: (..., V).
     """
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    logits[..., [PAD, BOS]] = float("-inf")
-    return torch.log_softmax(logits, dim=-1)
+    log_probs = torch.log_softmax(logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
+    log_probs[..., [PAD, BOS]] = float("-inf")
+    return log_probs
 
 
 def allow_only_exact(log_probs: Tensor, limits: Tensor, step: int) -> Tensor:

@@ -6,20 +6,21 @@ from seq2see.evaluation.breakdown import by_confidence, by_length
 from seq2see.evaluation.comparison import System, compare_systems
 from seq2see.evaluation.counts import SentenceCounts
 from seq2see.evaluation.edits import Edits, edit_counts
-from seq2see.evaluation.forced import Forced, teacher_forced, token_totals, tokens_in_place
 from seq2see.evaluation.kinds import Kind, error_kinds
-from seq2see.evaluation.scorer import BleuTokenizer, Scorer, one_line, text_scores
+from seq2see.evaluation.references import References, as_scored, tokens_in_place
+from seq2see.evaluation.scorer import BleuTokenizer, Scorer, one_line
 
 __all__ = [
     "Baselines",
     "BleuTokenizer",
     "Edits",
-    "Forced",
     "Kind",
     "PairedTest",
+    "References",
     "Scorer",
     "SentenceCounts",
     "System",
+    "as_scored",
     "by_confidence",
     "by_length",
     "compare_systems",
@@ -32,8 +33,5 @@ __all__ = [
     "one_line",
     "paired_tests",
     "resampled",
-    "teacher_forced",
-    "text_scores",
-    "token_totals",
     "tokens_in_place",
 ]

@@ -7,7 +7,6 @@ import sacrebleu
 
 _BLEU, _CHRF = sacrebleu.BLEU(), sacrebleu.CHRF()  # their formulas alone; what is counted depends on the tokenizer
 ZERO_TO_HUNDRED = ("bleu", "chrf")
-LOWER_IS_BETTER = ("loss", "perplexity", "cer", "wer", "ser", "alignment_error_rate")
 
 
 @dataclass(frozen=True)

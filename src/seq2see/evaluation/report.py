@@ -106,7 +106,11 @@ def comparison_lines(comparison: dict[str, Any]) -> list[str]:
                 test = tests[name]
                 line += f"{shown(name, test['difference'], 10)}{_span(name, test['interval']):>21}{test['p']:>8.3f}"
             lines.append(line)
-    return lines
+    return [
+        *lines,
+        *([""] if comparison["notes"] else []),
+        *(part for note in comparison["notes"] for part in wrapped(note)),
+    ]
 
 
 def wrapped(text: str) -> list[str]:

@@ -124,27 +124,6 @@ class Scorer:
         return np.stack([errors[chosen], lengths[chosen]], axis=1).astype(np.float64), nearest
 
 
-def text_scores(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """The scores that a validation looks at.
-
-    Args:
-        hypotheses: what the model wrote.
-        references: what it should have written; as many.
-
-    Returns:
-        `exact_match` (0-1), `bleu` and `chrf` (0-100, sacrebleu); empty if there is nothing to score.
-    """
-    if not references:
-        return {}
-    pairs = list(zip(hypotheses, references, strict=True))
-    bleu, chrf = _metrics(BleuTokenizer.choose(references).name, [references])
-    return {
-        "exact_match": sum(hypothesis == reference for hypothesis, reference in pairs) / len(pairs),
-        "bleu": bleu.corpus_score(list(hypotheses), None).score,
-        "chrf": chrf.corpus_score(list(hypotheses), None).score,
-    }
-
-
 def _metrics(tokenizer: str, references: Sequence[Sequence[str]]) -> tuple[sacrebleu.BLEU, sacrebleu.CHRF]:
     # force: no complaint about text that looks tokenised, for generated tasks do
     return sacrebleu.BLEU(force=True, tokenize=tokenizer, references=references), sacrebleu.CHRF(references=references)

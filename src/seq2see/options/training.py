@@ -114,16 +114,17 @@ def seconds_of(max_time: str) -> int:
     return total
 
 
-SCORES = ("exact_match", "bleu", "chrf", "loss", "token_accuracy")  # what a best checkpoint can be chosen by
-LOWER_IS_BETTER = ("loss",)
+# what a best checkpoint can be chosen by
+SCORES = ("exact_match", "bleu", "chrf", "cer", "wer", "ser", "loss", "token_accuracy")
+LOWER_IS_BETTER = ("cer", "wer", "ser", "loss")
 
 
 @dataclass
 class TrainingOptions:
     """Which checkpoint is best, and when to stop early."""
 
-    select: str | None = None  # a score on the validation pairs
-    patience: int | None = None  # validations without progress before stopping; None: never
+    select: str | None = None  # a score on the validation pairs; of equal ones the lower loss is better
+    patience: int | None = None  # validations without progress in that order before stopping; None: never
     keep: int | None = None  # newest checkpoints kept beside best and last, for average=; None: none
 
     def __post_init__(self) -> None:

@@ -3,13 +3,15 @@
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 import seq2see
-from seq2see.decoding import LengthLimit, score_targets
+from seq2see.data import EncodedPairs, scoring_loader
+from seq2see.decoding import LengthLimit, teacher_forced
 from seq2see.options import DecodeOptions, Position, TrainOptions
 from seq2see.runs.checkpoint_content import FORMAT, Content, read_content
 from seq2see.runs.config import to_plain
@@ -58,13 +60,8 @@ class Trained:
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """For each source and target the log-probability of the whole target, nats."""
-        pairs = list(pairs)
-        scores = score_targets(
-            self.model,
-            self.source_tokenizer.encode_batch([source for source, _ in pairs]),
-            self.target_tokenizer.encode_batch([target for _, target in pairs]),
-        )
-        return [sum(of_tokens) for of_tokens in scores]
+        encoded = EncodedPairs.from_pairs(starmap(Pair, pairs), self.source_tokenizer, self.target_tokenizer)
+        return teacher_forced(self.model, scoring_loader(encoded)).totals
 
     def evaluate(self, pairs: Iterable[tuple[str, str]]) -> "Evaluation":
         """All scores of the model on these sources and targets, and what stands behind them."""

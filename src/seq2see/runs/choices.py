@@ -40,6 +40,7 @@ class Facts:
         words_a_source: mean, split at white space; tags are no words.
         words_a_target: mean, split at white space.
         letters_a_pair: mean number of characters, both sides together.
+        short_targets: share of the targets that have fewer than the four words in a row that BLEU counts.
         source_symbols: if the sources are symbols with spaces between them, as phones are, how many different ones;
             else 0.
         target_symbols: the same of the targets.
@@ -49,6 +50,7 @@ class Facts:
     words_a_source: float
     words_a_target: float
     letters_a_pair: float
+    short_targets: float
     source_symbols: int = 0
     target_symbols: int = 0
 
@@ -67,6 +69,7 @@ class Facts:
             words_a_source=sum(map(len, sources)) / count,
             words_a_target=sum(map(len, targets)) / count,
             letters_a_pair=sum(len(pair.source) + len(pair.target) for pair in some) / count,
+            short_targets=sum(len(target) < 4 for target in targets) / count,
             source_symbols=symbols[0],
             target_symbols=symbols[1],
         )
@@ -161,9 +164,16 @@ def _for_files(options: TrainOptions, facts: Facts) -> TrainOptions:
             options.optim, {"lr": 4e-3 if sizes is TINY else 2e-3, "warmup_steps": 200, "label_smoothing": 0.1}
         ),
         trainer=options.trainer if budget_set else replace(options.trainer, max_steps=steps),
-        training=_fill(options.training, {"select": "bleu" if facts.is_text else "exact_match"}),
+        training=_fill(options.training, {"select": _select(facts)}),
         decode=_fill(options.decode, {"batch_size": 64}),
     )
+
+
+def _select(facts: Facts) -> str:
+    """Exact match for words; for sentences BLEU, or chrF if more than a quarter (as of names) are too short for it."""
+    if not facts.is_text:
+        return "exact_match"
+    return "chrf" if facts.short_targets > 0.25 else "bleu"
 
 
 def _fill(part: Part, values: dict[str, Any]) -> Part:
@@ -184,7 +194,7 @@ def _explain(before: TrainOptions, after: TrainOptions, facts: Facts) -> list[st
         "data": f"{facts.letters_a_pair:.0f} characters a pair",
         "optim": "the model's size",
         "trainer": f"{facts.num_pairs:,} pairs",
-        "training": kind,
+        "training": f"{kind}: {facts.short_targets:.0%} of the targets have fewer than four words",
     }
     lines = []
     for name, reason in reasons.items():

@@ -1,8 +1,10 @@
-"""Several runs in one table: each run's scores, and for runs that differ in their seed alone the range."""
+"""Several runs in one table: each run's scores, and for runs that differ in their seed alone mean and range."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import yaml
@@ -13,13 +15,13 @@ from seq2see.runs.expected import fingerprint
 from seq2see.runs.terminal import clock
 
 COLUMNS = {
-    "exact_match": "{:.3f}",
-    "bleu": "{:.1f}",
-    "chrf": "{:.1f}",
-    "loss": "{:.3f}",
-    "alignment_error_rate": "{:.3f}",
+    "exact_match": ("exact", "{:.3f}"),
+    "bleu": ("BLEU", "{:.1f}"),
+    "chrf": ("chrF", "{:.1f}"),
+    "loss": ("loss", "{:.3f}"),
+    "target_log_prob": ("logp", "{:.2f}"),
+    "alignment_error_rate": ("AER", "{:.3f}"),
 }
-HEADINGS = ("exact", "BLEU", "chrF", "loss", "AER")
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Row:
         task: its task.
         seed: its seed.
         group: the same for runs that differ in nothing that matters but the seed.
+        tokenizer: the same for runs that cut targets in the same way.
         result: its `result.json`.
     """
 
@@ -38,6 +41,7 @@ class Row:
     task: str
     seed: int
     group: str
+    tokenizer: str
     result: dict[str, Any]
 
 
@@ -51,23 +55,30 @@ def compare(options: CompareOptions) -> list[Row]:
     if not paths:
         raise ValueError("name the runs to compare, as in compare.py outputs/reverse/*")
     rows = sorted((read_run(Path(path).expanduser()) for path in paths), key=lambda row: (row.group, row.seed))
-    print(f"{'run':<22}{'task':<12}{'seed':>4}{'time':>7}" + "".join(f"{name:>7}" for name in HEADINGS))
+    other_tokens = len({row.tokenizer for row in rows}) > 1
+    columns = [name for name in COLUMNS if name != ("loss" if other_tokens else "target_log_prob")]
+    print(f"{'run':<22}{'task':<12}{'seed':>4}{'time':>7}" + "".join(f"{COLUMNS[name][0]:>7}" for name in columns))
     for group in dict.fromkeys(row.group for row in rows):
         same = [row for row in rows if row.group == group]
         for row in same:
-            print(_line(row.name[-21:], row.task, str(row.seed), row.result["seconds"], row.result["test"]))
+            test = [row.result["test"].get(name) for name in columns]
+            print(_line(row.name[-21:], row.task, str(row.seed), row.result["seconds"], columns, test))
         if len(same) > 1:
-            for name, pick in (("lowest", min), ("highest", max)):
-                test = {
-                    column: pick(row.result["test"].get(column, float("nan")) for row in same) for column in COLUMNS
-                }
-                print(_line(f"  {name} of {len(same)}", "", "", pick(row.result["seconds"] for row in same), test))
+            for heading, pick in (("mean", fmean), ("lowest", min), ("highest", max)):
+                values = [[row.result["test"].get(name) for row in same] for name in columns]
+                test = [None if None in own else pick(own) for own in values]
+                seconds = pick(row.result["seconds"] for row in same)
+                print(_line(f"  {heading} of {len(same)}", "", "", seconds, columns, test))
+    if other_tokens:
+        print("no loss, for these runs have other target tokens: logp is the log-probability of a whole target")
     return rows
 
 
-def _line(name: str, task: str, seed: str, seconds: float, test: dict[str, float]) -> str:
-    scores = "".join(f"{form.format(test[column]) if column in test else '-':>7}" for column, form in COLUMNS.items())
-    return f"{name:<22}{task:<12}{seed:>4}{clock(seconds):>7}{scores}"
+def _line(name: str, task: str, seed: str, seconds: float, columns: Sequence[str], test: Sequence[float | None]) -> str:
+    forms = [
+        "-" if value is None else COLUMNS[column][1].format(value) for column, value in zip(columns, test, strict=True)
+    ]
+    return f"{name:<22}{task:<12}{seed:>4}{clock(seconds):>7}" + "".join(f"{form:>7}" for form in forms)
 
 
 def read_run(folder: Path) -> Row:
@@ -83,4 +94,6 @@ def read_run(folder: Path) -> Row:
         raise ValueError(f"{folder}: not a run folder with config.yaml and result.json ({error})") from error
     if result["status"] != "completed":
         raise ValueError(f"{folder}: this run is {result['status']}: leave it out, or train it again")
-    return Row(folder.name, options.task.kind, options.seed, fingerprint(options), result)
+    tokens = options.tokenizer
+    tokenizer = f"{tokens.target} {tokens.vocab_size} {tokens.shared} {tokens.normalize}"
+    return Row(folder.name, options.task.kind, options.seed, fingerprint(options), tokenizer, result)

@@ -8,7 +8,7 @@ from pathlib import Path
 from seq2see.options import FilesOptions, HubOptions, Split, TrainOptions
 from seq2see.tasks import Pair, Task, make_task
 from seq2see.tasks.whole_file import whole_file
-from seq2see.text import DataError, normalize
+from seq2see.text import DataError
 
 
 def task_of(options: TrainOptions) -> Task:
@@ -94,9 +94,4 @@ def _read_kept(path: Path, options: TrainOptions) -> Sequence[Pair]:
     return make_task(kept, normalize=options.tokenizer.normalize).pairs("test")
 
 
-def normalized_targets(pairs: Sequence[Pair], options: TrainOptions) -> list[str]:
-    """The references, in the Unicode form that the model learns."""
-    return [normalize(pair.target, options.tokenizer.normalize) for pair in pairs]
-
-
-__all__ = ["DataError", "keep_split_off", "normalized_targets", "pairs_of", "read_pairs", "task_of"]
+__all__ = ["DataError", "keep_split_off", "pairs_of", "read_pairs", "task_of"]

@@ -8,11 +8,11 @@ import lightning as L
 from lightning.pytorch.callbacks import Callback, LambdaCallback
 from lightning.pytorch.loggers import Logger
 
-from seq2see.data import AnyPairs, make_loader
+from seq2see.data import AnyPairs, scoring_loader
+from seq2see.evaluation import References
 from seq2see.maps import AttentionLog
 from seq2see.options import LoggerKind, TrainOptions
 from seq2see.runs.cost import Cost
-from seq2see.runs.data import normalized_targets
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import Prepared, steps_an_epoch, train_loader
 from seq2see.runs.resume import Earlier
@@ -33,7 +33,7 @@ from seq2see.training.loggers import MetricsFile
 from seq2see.training.module import NotFinite, TrainingModule
 from seq2see.training.moving_average import MovingAverage
 
-NUM_SAMPLES = 200  # validation pairs that each validation translates freely
+NUM_SAMPLES = 200  # sources that each validation translates freely, the first ones
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Outcome:
 
     Args:
         steps: optimiser steps done.
-        best: step and score of the best checkpoint; None without validation.
+        best: step, score and loss of the best checkpoint; None without validation.
         cost: of this process's training; None if it was interrupted.
         interrupted: whether it was stopped before its end.
     """
 
     steps: int
-    best: tuple[int, float] | None
+    best: tuple[int, float, float] | None
     cost: Cost | None = None
     interrupted: bool = False
 
@@ -76,7 +76,9 @@ def fit(
     _quieten()
     options, budget = prepared.options, prepared.budget
     module = _module(prepared)
-    display = TrainingDisplay(terminal, budget, module.samples)
+    display = TrainingDisplay(
+        terminal, budget, () if module.references is None else module.references.scorer.references[0]
+    )
     assert options.training.select is not None
     pace = Pace(budget, validate_every=_validate_every(options, prepared.train))
     selection = Selection(options.training.select, patience=options.training.patience)
@@ -111,7 +113,7 @@ def fit(
         )
     )
     trainer = _trainer(options, callbacks, _loggers(options, folder, None if earlier is None else earlier.step))
-    valid_loader = make_loader(prepared.valid, batch_size=128, shuffle=False, seed=0) if len(prepared.valid) else None
+    valid_loader = scoring_loader(prepared.valid) if len(prepared.valid) else None
     interrupted = False
     with display, held():
         try:
@@ -147,15 +149,12 @@ def fit(
 
 
 def _module(prepared: Prepared) -> TrainingModule:
-    pairs = prepared.valid_pairs[:NUM_SAMPLES]
-    targets = normalized_targets(pairs, prepared.options)
+    pairs, source, target = prepared.valid_pairs, prepared.source_tokenizer, prepared.target_tokenizer
     return TrainingModule(
         prepared.trained.model,
         prepared.options,
         budget=prepared.budget,
-        source_tokenizer=prepared.source_tokenizer,
-        target_tokenizer=prepared.target_tokenizer,
-        samples=[pair._replace(target=target) for pair, target in zip(pairs, targets, strict=True)],
+        references=References(pairs, source, target, most=NUM_SAMPLES) if pairs else None,
         length_limit=prepared.trained.length_limit,
         about=prepared.trained.describe(),
     )

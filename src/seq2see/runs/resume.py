@@ -44,7 +44,7 @@ class Earlier:
         seconds: that it took so far.
         seconds_trained: of these, what the training has used of its time.
         is_due: whether a validation of this step was asked for and is not finished.
-        best: step and score of the best checkpoint; None before the first validation.
+        best: step, score and loss of the best checkpoint; None before the first validation.
         finished: whether nothing was left to train.
         result: what `result.json` says; empty if there is none.
     """
@@ -57,7 +57,7 @@ class Earlier:
     seconds: float
     seconds_trained: float
     is_due: bool
-    best: tuple[int, float] | None
+    best: tuple[int, float, float] | None
     finished: bool
     result: dict[str, Any]
 

@@ -97,9 +97,7 @@ def summarise(
     evaluation, unlike = evaluations
     if evaluation is not None:
         terminal.result(f"  {'test':<11} {scores_line(evaluation.scores)}")
-        terminal.result(
-            f"  {'':<11} {len(evaluation.pairs):,} unseen pairs, best.ckpt of step {evaluation.details['step']:,}"
-        )
+        terminal.result(f"  {'':<11} {len(evaluation.pairs):,} pairs, best.ckpt of step {evaluation.details['step']:,}")
         _say_expected(evaluation, expected, terminal)
         if unlike is not None:
             terminal.result(f"  {'ood':<11} {scores_line(unlike.scores)}")

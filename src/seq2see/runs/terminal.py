@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from seq2see.tasks import Pair
 from seq2see.training.budget import Budget
 
 WIDTH = 80  # columns that everything fits into
@@ -59,13 +58,13 @@ class TrainingDisplay:
     Args:
         terminal: where to.
         budget: how far the run is.
-        samples: the validation pairs; the first one's translation is shown at each validation.
+        right: what the first validation source may become; its translation is shown at each validation. Empty: none.
     """
 
-    def __init__(self, terminal: Terminal, budget: Budget, samples: Sequence[Pair]) -> None:
+    def __init__(self, terminal: Terminal, budget: Budget, right: Sequence[str]) -> None:
         self.terminal = terminal
         self.budget = budget
-        self.samples = samples
+        self.right = right
         self._train_loss = float("nan")
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -97,7 +96,7 @@ class TrainingDisplay:
 
     def validation(self, step: int, scores: dict[str, float], hypotheses: Sequence[str]) -> None:
         """A row of numbers, and below it what the model makes of the first sample."""
-        if not self.samples or not scores:
+        if not self.right or not scores:
             return
         if not getattr(self, "_headed", False):
             self._headed = True
@@ -109,7 +108,7 @@ class TrainingDisplay:
             f"{step:>7,}{clock(self.budget.seconds):>8}{train_loss:>12}{scores['val/loss']:>10.3f}"
             f"{scores['val/token_accuracy']:>12.3f}{scores['val/exact_match']:>8.3f}{scores['val/bleu']:>7.1f}"
         )
-        mark = "=" if hypotheses[0] == self.samples[0].target else "~"
+        mark = "=" if hypotheses[0] in self.right else "~"
         self.terminal.say(shortened(f"        {mark} {hypotheses[0]}"))
 
 

@@ -178,8 +178,8 @@ def _train(
     log: AttentionLog | None,
     earlier: Earlier | None,
     result: Result,
-) -> tuple[int, tuple[int, float] | None]:
-    """Trains; optimiser steps done, and step and score of the best validation.
+) -> tuple[int, tuple[int, float, float] | None]:
+    """Trains; optimiser steps done, and step, score and loss of the best validation.
 
     Raises:
         KeyboardInterrupt: it was asked to stop; the last checkpoint is of the step where it did.
@@ -207,7 +207,7 @@ def _train(
     return outcome.steps, outcome.best
 
 
-def _best(best: tuple[int, float] | None, options: TrainOptions) -> dict[str, Any]:
+def _best(best: tuple[int, float, float] | None, options: TrainOptions) -> dict[str, Any]:
     return {} if best is None else {"step": best[0], "metric": options.training.select, "value": best[1]}
 
 

@@ -167,6 +167,14 @@ class Tokenizer:
         text = normalized(text, self.normalize)
         return text.split() if self.kind is TokenizerKind.word else text
 
+    def writable(self, text: str) -> str:
+        """The text as a model could write it: normalised, and for `word` its words with one space between them.
+
+        Unknown symbols stay what they are, which no model can write.
+        """
+        prepared = self._prepared(text)
+        return prepared if isinstance(prepared, str) else " ".join(prepared)
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the ids: PAD, BOS and EOS left out, UNK shown (U+FFFD; for words `<unk>`).
 

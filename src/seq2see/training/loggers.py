@@ -10,7 +10,8 @@ from seq2see.tasks.whole_file import whole_file
 
 COLUMNS: tuple[str, ...] = (
     "step", "epoch", "lr", "train/loss", "train/tokens_per_second",
-    "val/loss", "val/token_accuracy", "val/exact_match", "val/bleu", "val/chrf",
+    "val/loss", "val/perplexity", "val/token_accuracy", "val/target_log_prob", "val/exact_match", "val/bleu",
+    "val/chrf", "val/cer", "val/wer", "val/ser",
 )  # fmt: skip
 
 

@@ -1,19 +1,16 @@
 """The LightningModule: a batch becomes a loss, and a validation becomes scores."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import lightning as L
 import torch
 from torch import Tensor, nn
-from torchmetrics import MeanMetric
 
 from seq2see.data import Batch
-from seq2see.decoding import LengthLimit, decode_sentences
-from seq2see.evaluation import text_scores, token_totals
+from seq2see.decoding import Forced, LengthLimit, teacher_forced
+from seq2see.evaluation import References, SentenceCounts
 from seq2see.options import TrainOptions
-from seq2see.tasks.pairs import Pair
-from seq2see.text import PAD, Tokenizer
+from seq2see.text import PAD
 from seq2see.training.budget import Budget, learning_rate_factor
 from seq2see.training.objective import label_smoothed_cross_entropy
 from seq2see.transformer import Transformer
@@ -45,9 +42,7 @@ class TrainingModule(L.LightningModule):
         model: the model.
         options: the run's options, with nothing left open.
         budget: when the run ends; the learning rate follows it.
-        source_tokenizer: of the sources.
-        target_tokenizer: of the targets.
-        samples: validation pairs that each validation translates freely, for `val/exact_match`, `val/bleu`, `val/chrf`.
+        references: of the validation pairs, and which of them each validation translates freely; None: no validation.
         length_limit: how long a translation may get.
         about: what stands in each checkpoint beside the weights, plain values.
     """
@@ -58,9 +53,7 @@ class TrainingModule(L.LightningModule):
         options: TrainOptions,
         *,
         budget: Budget,
-        source_tokenizer: Tokenizer,
-        target_tokenizer: Tokenizer,
-        samples: Sequence[Pair],
+        references: References | None,
         length_limit: LengthLimit,
         about: dict[str, Any],
     ) -> None:
@@ -68,12 +61,10 @@ class TrainingModule(L.LightningModule):
         self.model = model
         self.options = options
         self.budget = budget
-        self.target_tokenizer = target_tokenizer
-        self.samples = samples
-        self.sample_sources = source_tokenizer.encode_batch([sample.source for sample in samples])
+        self.references = references
         self.length_limit = length_limit
         self.about = about
-        self.hypotheses: list[str] = []  # of the samples, from the last validation
+        self.hypotheses: list[str] = []  # from the last validation
         self.scores: dict[str, float] = {}  # of the last validation, under their full names
         self.example_input_array = None
         self._loss_sum: Tensor | float = 0.0  # since the last logged step
@@ -81,8 +72,7 @@ class TrainingModule(L.LightningModule):
         self.tokens_trained = 0  # real target tokens, in this process
         self._step_tokens: list[int] = []  # of the micro-batches of this optimiser step
         self._step_ids: list[Tensor] = []
-        self._val_loss = MeanMetric()
-        self._val_accuracy = MeanMetric()
+        self._forced: list[Forced] = []  # of the validation batches so far
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The objective of one micro-batch, scaled so that the optimiser step is a mean over all its tokens."""
@@ -160,23 +150,20 @@ class TrainingModule(L.LightningModule):
         self._loss_sum, self._token_sum = unlogged["loss_sum"], int(unlogged["token_sum"])
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        """Teacher-forced totals of one batch."""
-        loss, correct, tokens = token_totals(self.model(batch.src, batch.src_mask, batch.tgt_in), batch.tgt_out)
-        self._val_loss.update(loss / tokens, weight=tokens)
-        self._val_accuracy.update(correct / tokens, weight=tokens)
+        """Looks at one batch, teacher-forced."""
+        self._forced.append(teacher_forced(self.model, [batch]))
 
     def on_validation_epoch_end(self) -> None:
-        """Adds the free-running scores and reports them all."""
-        self.scores = {
-            "val/loss": float(self._val_loss.compute()),
-            "val/token_accuracy": float(self._val_accuracy.compute()),
-        }
-        self._val_loss.reset()
-        self._val_accuracy.reset()
-        found = decode_sentences(self.model, self.sample_sources, limit=self.length_limit, options=self.options.decode)
-        self.hypotheses = [self.target_tokenizer.decode(best.ids) for best, *_ in found]
-        free = text_scores(self.hypotheses, [sample.target for sample in self.samples])
-        self.scores |= {f"val/{name}": free[name] for name in ("exact_match", "bleu", "chrf") if name in free}
+        """Adds the free-running scores and reports them all; they are those of an evaluation."""
+        assert self.references is not None
+        forced, self._forced = Forced.joined(self._forced), []
+        groups = self.references.groups
+        if len(forced.ids) < sum(map(len, groups)):  # trainer.limit_val_batches
+            groups = [[place] for place in range(len(forced.ids))]
+        _, self.hypotheses = self.references.translated(self.model, limit=self.length_limit, decode=self.options.decode)
+        free, _ = self.references.scorer.counts(self.hypotheses)
+        scores = SentenceCounts(forced.columns(groups)).scores() | free.scores()
+        self.scores = {f"val/{name}": value for name, value in scores.items()}
         self.log_dict(self.scores, logger=False)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:

@@ -9,7 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from seq2see.options import DataReportOptions, tag_separator
+from seq2see.options import DataReportOptions, TokenizerKind, tag_separator
 from seq2see.runs.choices import Facts, choose
 from seq2see.runs.config import to_plain
 from seq2see.runs.data import task_of
@@ -18,6 +18,7 @@ from seq2see.runs.data_report.overlap import Keys, Leak, Repeats, leak, repeats_
 from seq2see.runs.tokenizers import fit_tokenizers
 from seq2see.tasks import Pair, Task
 from seq2see.tasks.whole_file import write_text
+from seq2see.text import Tokenizer, normalize
 
 __all__ = ["DataReport", "Sample", "command", "data_report"]
 
@@ -122,7 +123,7 @@ def data_report(options: DataReportOptions) -> DataReport:
     return DataReport(
         task=options.task.kind,
         ood=task.ood,
-        notes=list(task.notes),
+        notes=[*task.notes, *_rewritten(pairs, target)],
         splits={split: each.counts for split, each in counted.items()},
         vocabularies=[
             vocabulary_of(side, tokenizer, _symbols(side, counted)) for side, tokenizer in tokenizers.items()
@@ -143,6 +144,17 @@ def _splits(task: Task) -> dict[str, Sequence[Pair]]:
         if found:
             pairs[split] = found
     return pairs
+
+
+def _rewritten(pairs: dict[str, Sequence[Pair]], target: Tokenizer) -> list[str]:
+    """What a model of words cannot write of the targets, if anything: outputs are compared without it."""
+    if target.kind is not TokenizerKind.word:
+        return []
+    texts = (normalize(pair.target, target.normalize) for some in pairs.values() for pair in some)
+    count = sum(target.writable(text) != text for text in texts)
+    if not count:
+        return []
+    return [f"{count:,} targets have other white space than one space between words: they are scored as if they had"]
 
 
 def _symbols(side: str, counted: dict[str, Counted]) -> dict[str, Counter[Symbol]]:

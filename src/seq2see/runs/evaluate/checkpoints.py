@@ -79,10 +79,20 @@ def evaluate_several(options: EvaluateOptions) -> tuple[list[Evaluation], dict[s
     for path in _checkpoints(options):
         trained, pairs = _loaded(path, options)
         evaluation = evaluate_pairs(trained, pairs, device=device_of(options.accelerator))
-        sources_and_references = list(zip((pair.source for pair in pairs), evaluation.references, strict=True))
-        signatures = evaluation.details["signatures"]
+        target = trained.target_tokenizer
+        tokens = [target.tokens(ids) for ids in target.encode_batch([pair.target for pair in pairs])]
         evaluations.append(evaluation)
-        systems.append(System(path, sources_and_references, evaluation.scores, signatures, evaluation.counts))
+        systems.append(
+            System(
+                path,
+                [(pair.source, pair.target) for pair in pairs],
+                tokens,
+                evaluation.details["unknown"]["target"],
+                evaluation.scores,
+                evaluation.details["signatures"],
+                evaluation.counts,
+            )
+        )
     comparison = {"pairs": len(evaluations[0].pairs), **compare_systems(systems)}
     files = []
     if options.output is not None:

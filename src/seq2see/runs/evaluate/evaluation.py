@@ -8,32 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from seq2see.data import EncodedPairs, make_loader
-from seq2see.decoding import Hypothesis, decode_sentences
+from seq2see.data import EncodedPairs, scoring_loader
+from seq2see.decoding import Forced, Hypothesis, teacher_forced
 from seq2see.evaluation import (
-    Forced,
     Kind,
+    References,
     Scorer,
     SentenceCounts,
+    as_scored,
     by_confidence,
     by_length,
     error_kinds,
     intervals,
     make_baselines,
     one_line,
-    teacher_forced,
     tokens_in_place,
 )
 from seq2see.evaluation.report import detail_lines, score_lines, wrapped
 from seq2see.maps.cases.flags import report_lines
-from seq2see.options import TokenizerKind, TrainOptions
+from seq2see.options import TokenizerKind
 from seq2see.runs.alignment import alignment_scores
 from seq2see.runs.checkpoint import Trained
 from seq2see.runs.config import to_plain
-from seq2see.runs.data import normalized_targets
 from seq2see.tasks import Pair
 from seq2see.tasks.whole_file import write_text
-from seq2see.text import UNK, normalize, parted
+from seq2see.text import UNK, parted
 
 _NUM_LINES = 5  # of the .tsv file that are named for each kind of error
 
@@ -43,11 +42,12 @@ class Evaluation:
     """Everything known about a model's translations of some pairs.
 
     Args:
-        scores: by their names: `loss`, `perplexity`, `token_accuracy`, `exact_match`, `bleu`, `chrf`, `cer`, `wer`,
-            `ser`, and `alignment_error_rate` where the true alignment is known.
+        scores: by their names: `loss`, `perplexity`, `token_accuracy`, `target_log_prob`, `exact_match`, `bleu`,
+            `chrf`, `cer`, `wer`, `ser`, and `alignment_error_rate` where the true alignment is known.
         details: how they came about and what is behind them, in plain values (see the README of `evaluation`).
         pairs: what was translated.
-        references: their targets as they are scored: in the Unicode form that the model learns, in one line each.
+        sources: in the Unicode form that the model gets, in one line each.
+        references: their targets as they are scored: as the model could write them, in one line each.
         hypotheses: what the model found.
         texts: the hypotheses as text, in one line each.
         counts: what the scores are made of, for each source.
@@ -60,6 +60,7 @@ class Evaluation:
     scores: dict[str, float]
     details: dict[str, Any]
     pairs: Sequence[Pair]
+    sources: list[str]
     references: list[str]
     hypotheses: list[Hypothesis]
     texts: list[str]
@@ -75,9 +76,9 @@ class Evaluation:
         report = {"scores": self.scores, **self.details, "notes": self.notes}
         write_text(folder / f"{name}.json", json.dumps(report, indent=2, ensure_ascii=False) + "\n")
         rows = [
-            f"{one_line(pair.source)}\t{reference}\t{text}\t{hypothesis.score:.4f}\n"
-            for pair, reference, text, hypothesis in zip(
-                self.pairs, self.references, self.texts, self.hypotheses, strict=True
+            f"{source}\t{reference}\t{text}\t{hypothesis.score:.4f}\n"
+            for source, reference, text, hypothesis in zip(
+                self.sources, self.references, self.texts, self.hypotheses, strict=True
             )
         ]
         write_text(folder / f"{name}.tsv", "source\treference\thypothesis\tscore\n" + "".join(rows))
@@ -107,8 +108,8 @@ def evaluate_pairs(
 ) -> Evaluation:
     """Teacher-forced and free-running scores, and what is behind them.
 
-    If a source has several different targets, each source is translated once, and scored against all of them (see
-    `Scorer`); with exact lengths it gets that of the first. `loss` and `token_accuracy` are always those of all pairs.
+    Each source is translated once, and scored against all its targets (see `References`); `loss`, `token_accuracy` and
+    `target_log_prob` are those of all pairs.
 
     Args:
         trained: the model.
@@ -122,26 +123,15 @@ def evaluate_pairs(
     """
     model = trained.model.to(device)
     decode, target = trained.options.decode, trained.target_tokenizer
-    references = [one_line(text) for text in normalized_targets(pairs, trained.options)]
-    groups = _of_same_source(pairs, references, trained.options)
+    asked = References(pairs, trained.source_tokenizer, target)
+    groups, firsts, scorer, references = asked.groups, asked.firsts, asked.scorer, asked.texts
     encoded = EncodedPairs.from_pairs(pairs, trained.source_tokenizer, target)
     _check_positions(trained, pairs, encoded)
-    forced = teacher_forced(model, make_loader(encoded, batch_size=128, shuffle=False, seed=0))
-    firsts = [group[0] for group in groups]
-    found = decode_sentences(
-        model,
-        trained.source_tokenizer.encode_batch([pairs[place].source for place in firsts]),
-        limit=trained.length_limit,
-        options=decode,
-        exact_lengths=encoded.target_lengths[firsts].tolist() if decode.oracle_length else None,
-    )
-    hypotheses = [best for best, *_ in found]
-    texts = [one_line(target.decode(hypothesis.ids)) for hypothesis in hypotheses]
-    different = [list({references[place]: place for place in reversed(group)}.values())[::-1] for group in groups]
-    scorer = Scorer([[references[place] for place in own] for own in different], target)
+    forced = teacher_forced(model, scoring_loader(encoded))
+    hypotheses, texts = asked.translated(model, limit=trained.length_limit, decode=decode)
     free, nearest = scorer.counts(texts)
     counts = SentenceCounts(forced.columns(groups) | free.columns)
-    closest = [own[number] for own, number in zip(different, nearest.tolist(), strict=True)]
+    closest = [own[number] for own, number in zip(asked.different, nearest.tolist(), strict=True)]
     scores = counts.scores()
     details: dict[str, Any] = {
         "pairs": len(pairs),
@@ -175,6 +165,7 @@ def evaluate_pairs(
         scores,
         details,
         pairs,
+        [one_line(source) for source in asked.sources],
         references,
         [hypotheses[number] for number in order],
         [texts[number] for number in order],
@@ -183,16 +174,6 @@ def evaluate_pairs(
         closest,
         _notes(details, counts, trained.length_limit.remedy),
     )
-
-
-def _of_same_source(pairs: Sequence[Pair], references: Sequence[str], options: TrainOptions) -> list[list[int]]:
-    """The pairs of each source, by their numbers; each pair alone if no source has two different references."""
-    groups: dict[str, list[int]] = {}
-    for place, pair in enumerate(pairs):
-        groups.setdefault(normalize(pair.source, options.tokenizer.normalize), []).append(place)
-    if any(len({references[place] for place in group}) > 1 for group in groups.values()):
-        return list(groups.values())
-    return [[place] for place in range(len(pairs))]
 
 
 def _forced_and_free(
@@ -207,15 +188,16 @@ def _forced_and_free(
     """Scores when the model is told what came before, and when it goes on from its own words.
 
     `token_accuracy` counts the reference tokens that stand in their place, of the reference that is nearest to the
-    output. The two values of `exact_match` are the same for greedy outputs: what is right word by word is found.
+    output. The two values of `exact_match` are the same for greedy outputs: what is right word by word is found; a
+    reference with an unknown symbol is neither.
     """
-    ids = trained.target_tokenizer.encode_batch([pairs[place].target for place in closest])
-    tokens = forced.tokens[list(closest)].sum()
-    in_place = sum(tokens_in_place(*both) for both in zip(hypotheses, ids, strict=True))
-    whole = forced.correct == forced.tokens
+    ids = trained.target_tokenizer.encode_batch([pair.target for pair in pairs])
+    tokens = sum(len(forced.right[place]) for place in closest)
+    in_place = sum(tokens_in_place(found, ids[place]) for found, place in zip(hypotheses, closest, strict=True))
+    whole = [bool(right.all()) and UNK not in own for right, own in zip(forced.right, ids, strict=True)]
     rows = {
-        "token_accuracy": (forced.correct[list(closest)].sum() / tokens, in_place / tokens),
-        "exact_match": (sum(whole[list(group)].any() for group in groups) / len(groups), scores["exact_match"]),
+        "token_accuracy": (sum(int(forced.right[place].sum()) for place in closest) / tokens, in_place / tokens),
+        "exact_match": (sum(any(whole[n] for n in group) for group in groups) / len(groups), scores["exact_match"]),
     }
     return {
         name: {"forced": float(told), "free": float(own), "gap": float(told - own)}
@@ -252,14 +234,14 @@ def _errors(
 
 def _baselines(trained: Trained, sources: Sequence[str], train: Sequence[Pair], scorer: Scorer) -> dict[str, Any]:
     """The scores of the baselines, and how far was searched."""
-    options, tokenizer = trained.options, trained.source_tokenizer
+    tokenizer, target = trained.source_tokenizer, trained.target_tokenizer
     separator = tokenizer.tag_separator
     texts = [source if separator is None else parted(source, separator)[1] for source in sources]
     made = make_baselines(
-        [one_line(normalize(text, options.tokenizer.normalize)) for text in texts],
+        as_scored(texts, target),
         tokenizer.encode_batch(sources),
         tokenizer.encode_batch([pair.source for pair in train]),
-        [one_line(text) for text in normalized_targets(train, options)],
+        as_scored([pair.target for pair in train], target),
     )
     scores = {name: scorer.counts(outputs)[0].scores() for name, outputs in made.outputs.items()}
     return {**scores, "searched": made.searched, "training_pairs": len(train)}

@@ -78,6 +78,14 @@ PROMISES = (
         "The two searches disagree where they must not. Look at decoding/beam.py, how it scores and ends hypotheses.",
     ),
     Promise(
+        "scores are of the softmax of the loss",
+        outputs.scores,
+        "nats",
+        _ROUNDING,
+        "What a text scores is not what the model gives it in training, so that scores, losses and perplexities do not "
+        "go together. Look at next_log_probs in decoding/hypothesis.py, and at decoding/forced.py.",
+    ),
+    Promise(
         "decoding with a cache = without one",
         outputs.cache,
         "logit",
@@ -123,7 +131,7 @@ PROMISES = (
         "nats",
         _ROUNDING,
         "The loss that is reported depends on how pairs are batched, so that runs cannot be compared. Look at "
-        "take_train_loss in training/module.py, and at evaluation/forced.py: sums over tokens, divided once.",
+        "take_train_loss in training/module.py, and at decoding/forced.py: sums over tokens, divided once.",
     ),
     Promise(
         f"a few pairs are learned in {loss.MOST_STEPS} steps",
@@ -140,6 +148,14 @@ PROMISES = (
         0,
         "A checkpoint does not hold all that the model is. Look at Trained.describe and load in runs/checkpoint.py: "
         "weights outside the state_dict, or options that are not saved, are lost.",
+    ),
+    Promise(
+        "best.ckpt is the best, and scored so",
+        kept.chosen,
+        "numbers",
+        0,
+        "Another validation was better, or an evaluation of best.ckpt finds other scores than its validation. Look at "
+        "Selection in training/callbacks/pace.py, and at References in evaluation/references.py, which both score by.",
     ),
     Promise(
         "killed and resumed = never interrupted",

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -19,15 +19,19 @@ import lightning as L
 import torch
 from torch import Tensor
 
-from seq2see.options import FilesOptions, LoggerKind, TrainOptions
+from seq2see.options import LOWER_IS_BETTER, FilesOptions, LoggerKind, TrainOptions
 from seq2see.runs.checkpoint import load, read_checkpoint
 from seq2see.runs.config import to_yaml
-from seq2see.runs.selfcheck.subject import NUM_PAIRS, Subject
+from seq2see.runs.evaluate import evaluate_pairs
+from seq2see.runs.fit import NUM_SAMPLES
+from seq2see.runs.selfcheck.subject import NUM_PAIRS, Subject, valid_pairs_of
 from seq2see.runs.train import train_run
+from seq2see.tasks import Pair
 from seq2see.training.checkpoint_io import AtomicCheckpointIO
 
 _NUM_STEPS = 16  # of the short run
 _VALIDATE_EVERY = 4  # of them; the run is killed after the first of these
+_ROUNDING = 1e-4  # of a score on another machine
 _CHILD = "from seq2see.runs.shell import main; main('train', None)"
 
 
@@ -82,10 +86,51 @@ def resumed(subject: Subject) -> int:
         return _num_other(folder / "straight", folder / "killed")
 
 
-def _short_run(subject: Subject, folder: Path) -> TrainOptions:
-    """The model's options for a few steps on the pairs."""
+def chosen(subject: Subject) -> int:
+    """What a run has recorded of its validations that is not so: which was the best, and the scores of `best.ckpt`.
+
+    Of the run that the checkpoint is of, if it is there; and of a short one on two targets for each source, whose score
+    hardly rises, so that the loss decides.
+    """
+    own, wrong = subject.trained.run, 0
+    if own is not None and (own / "metrics.csv").is_file() and (own / "result.json").is_file():
+        wrong += _num_misrecorded(own)
+    others = [pair._replace(target=other.target) for pair, other in zip(subject.pairs, subject.pairs[1:], strict=False)]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, _quiet_and_apart(Path(name)):
+        options = _short_run(subject, Path(name), more=others)
+        run = Path(name) / "run"
+        train_run(replace(options, run_dir=str(run), training=replace(options.training, select="exact_match")))
+        return wrong + _num_misrecorded(run)
+
+
+def _num_misrecorded(run: Path) -> int:
+    """1 if another validation was better, and the scores of `best.ckpt` that are others in an evaluation.
+
+    Those are looked at where a validation has translated all pairs, at full precision.
+    """
+    best = json.loads((run / "result.json").read_text(encoding="utf-8"))["best"]
+    lines = csv.DictReader((run / "metrics.csv").read_text(encoding="utf-8").splitlines())
+    rows = {int(row["step"]): row for row in lines if row["val/loss"]}
+    if not best or best["step"] not in rows:
+        return 0
+    sign = -1 if best["metric"] in LOWER_IS_BETTER else 1
+    order = {step: (sign * float(row[f"val/{best['metric']}"]), -float(row["val/loss"])) for step, row in rows.items()}
+    wrong = int(order[best["step"]] < max(order.values()))
+    trained = load(str(run))
+    pairs, trainer = valid_pairs_of(trained), trained.options.trainer
+    if not 0 < len(pairs) <= NUM_SAMPLES or (trainer.precision, trainer.limit_val_batches) != ("32-true", 1.0):
+        return wrong
+    logged = {name.removeprefix("val/"): value for name, value in rows[best["step"]].items() if name.startswith("val/")}
+    scores = evaluate_pairs(trained, pairs).scores
+    return wrong + sum(
+        abs(float(value) - scores[name]) > _ROUNDING * abs(scores[name]) for name, value in logged.items() if value
+    )
+
+
+def _short_run(subject: Subject, folder: Path, *, more: Sequence[Pair] = ()) -> TrainOptions:
+    """The model's options for a few steps on the pairs, and on more."""
     path = folder / "pairs.jsonl"
-    lines = [{"source": pair.source, "target": pair.target} for pair in subject.pairs]
+    lines = [{"source": pair.source, "target": pair.target} for pair in (*subject.pairs, *more)]
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     own = subject.trained.options
     return replace(

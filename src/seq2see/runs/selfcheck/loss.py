@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from seq2see.data import Batch, make_loader
-from seq2see.evaluation import teacher_forced
+from seq2see.decoding import teacher_forced
 from seq2see.runs.selfcheck.model import distance, greatest
 from seq2see.runs.selfcheck.subject import NUM_PAIRS, Subject
 from seq2see.text import BOS, EOS, PAD
@@ -65,7 +65,7 @@ def batching(subject: Subject) -> float:
         batches = list(make_loader(subject.encoded, batch_size=size, shuffle=False, seed=0))
         losses.append(_training_loss(subject.training_module(), batches))
         forced = teacher_forced(subject.model, batches)
-        losses.append(float(forced.loss.sum() / forced.tokens.sum()))
+        losses.append(-sum(forced.totals) / sum(map(len, forced.right)))
     return greatest(abs(loss - losses[0]) for loss in losses)
 
 

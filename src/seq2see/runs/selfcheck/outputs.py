@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
+from torch.nn import functional as F
 
 from seq2see.decoding import Hypothesis, beam_search, decode_sentences, greedy
 from seq2see.options import DecodeOptions
 from seq2see.runs.selfcheck.model import distance, greatest
 from seq2see.runs.selfcheck.subject import NUM_PAIRS, Subject
+from seq2see.text import BOS, EOS
 
 BEAM_SIZE = 4
 _MOST_TOKENS = 16  # of an output: a new model seldom ends one
@@ -64,6 +66,29 @@ def cache(subject: Subject) -> float:
             step = model.decode(batch.tgt_in[:, place : place + 1], memory, batch.src_mask, state)
             differences.append(distance(step[:, 0], logits[:, place]))
     return greatest(differences)
+
+
+def scores(subject: Subject) -> float:
+    """The greatest distance, nats, of an output's or a target's score from the log-probabilities of the loss."""
+    model, batch = subject.model, subject.batch
+    found = greedy(model, batch.src, batch.src_mask, max_lengths=[_longest(subject)] * NUM_PAIRS)
+    written = [[*one.ids, EOS] if one.ended else one.ids for one in found]
+    expected = [
+        _log_prob(subject, row, ids) for row, ids in enumerate([*written, *([*own, EOS] for own in subject.targets)])
+    ]
+    given = replace(subject.trained, model=model).score((pair.source, pair.target) for pair in subject.pairs)
+    return greatest(
+        abs(own - other) for own, other in zip([*(one.score for one in found), *given], expected, strict=True)
+    )
+
+
+def _log_prob(subject: Subject, row: int, ids: Sequence[int]) -> float:
+    """Of a target of the row, by the cross entropy that training minimises."""
+    model, batch = subject.model, subject.batch
+    src, src_mask = batch.src[row % NUM_PAIRS, None], batch.src_mask[row % NUM_PAIRS, None]
+    with torch.inference_mode():
+        logits = model(src, src_mask, torch.tensor([[BOS, *ids[:-1]]]))[0]
+    return -float(F.cross_entropy(logits, torch.tensor(ids, dtype=torch.int64), reduction="sum")) if ids else 0.0
 
 
 def _longest(subject: Subject) -> int:

@@ -84,9 +84,7 @@ class Subject:
             deepcopy(self.model),
             options,
             budget=Budget(1),
-            source_tokenizer=self.trained.source_tokenizer,
-            target_tokenizer=self.trained.target_tokenizer,
-            samples=[],
+            references=None,
             length_limit=self.trained.length_limit,
             about=self.trained.describe(),
         )
@@ -104,14 +102,14 @@ class Subject:
 
 def _of_checkpoint(path: str) -> Subject:
     trained = load(path)
-    candidates = _pairs_of(trained)
+    candidates = valid_pairs_of(trained)
     title = f"step {trained.step:,} of {path}"
     if not candidates:
         return _with_random_tokens(title, trained)
     return _with_pairs(title, "of the run's validation pairs", trained, candidates)
 
 
-def _pairs_of(trained: Trained) -> Sequence[Pair]:
+def valid_pairs_of(trained: Trained) -> Sequence[Pair]:
     """The run's validation pairs; none if they are gone, or would have to be fetched."""
     kept = trained.run is not None and (trained.run / "data").is_dir()
     if isinstance(trained.options.task, HubOptions) and not kept:

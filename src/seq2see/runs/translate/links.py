@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import score_targets
+from seq2see.decoding import teacher_forced
 from seq2see.maps.capture import capture
 from seq2see.maps.measures import word_weights
 from seq2see.options import TokenizerKind
@@ -76,13 +76,13 @@ def looked_at(trained: Trained, asked: Sequence[Asked], head: CrossHead) -> list
     found: list[tuple[list[float], NDArray]] = [([], np.zeros((0, 0)))] * len(asked)
     for indices in _groups(trained, asked):
         sources, targets = [list(asked[index][0]) for index in indices], [list(asked[index][1]) for index in indices]
-        scores = score_targets(trained.model, sources, targets, batch_size=len(indices))
         places = np.arange(len(indices))
-        pairs = EncodedPairs(Texts.of(sources), Texts.of(targets), ids=places)
-        cross = capture(trained.model, pairs.batch(places)).cross
+        batch = EncodedPairs(Texts.of(sources), Texts.of(targets), ids=places).batch(places)
+        scores = teacher_forced(trained.model, [batch]).log_probs
+        cross = capture(trained.model, batch).cross
         for place, index in enumerate(indices):
             weights = head.of(cross[place])[: len(targets[place]) + 1, : len(sources[place]) + 1]
-            found[index] = (scores[place], weights)
+            found[index] = (scores[place].tolist(), weights)
     return found
 
 

@@ -104,7 +104,8 @@ class LogAttention(Callback):
     def _store(
         self, trainer: L.Trainer, pl_module: L.LightningModule, scores: dict[str, float], *, is_last: bool
     ) -> None:
-        assert isinstance(pl_module, TrainingModule) and self._writer is not None and self._copy is not None
+        assert isinstance(pl_module, TrainingModule) and pl_module.references is not None
+        assert self._writer is not None and self._copy is not None
         step, epoch = trainer.global_step, epoch_of(trainer)
         if step == self._stored and not scores:
             return
@@ -112,7 +113,7 @@ class LogAttention(Callback):
         self.await_writer(trainer)
         self._copy.load_state_dict(pl_module.model.state_dict())
         self._unfinished = {"step": step, "scores": scores, "is_last": is_last}
-        model, limit, tokenizer = self._copy, pl_module.length_limit, pl_module.target_tokenizer
+        model, limit, tokenizer = self._copy, pl_module.length_limit, pl_module.references.target_tokenizer
 
         def look() -> tuple[int, dict[str, float]]:
             maps, hypotheses = snapshot(model, self.batch, limit=limit)

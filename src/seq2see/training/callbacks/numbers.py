@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import lightning as L
@@ -79,11 +80,11 @@ class ReportValidation(Callback):
 
 
 class SamplesFile(Callback):
-    """`samples.jsonl`: the first validation pairs and what the model wrote for them, at each validation.
+    """`samples.jsonl`: the first validation sources and targets, and what the model wrote, at each validation.
 
     Args:
         path: the file.
-        num_samples: pairs written each time.
+        num_samples: sources written each time, each with its first target.
     """
 
     def __init__(self, path: Path, *, num_samples: int = 10) -> None:
@@ -92,8 +93,11 @@ class SamplesFile(Callback):
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Appends one line a sample."""
-        assert isinstance(pl_module, TrainingModule)
+        assert isinstance(pl_module, TrainingModule) and pl_module.references is not None
+        references = pl_module.references
+        rows = zip(references.firsts, pl_module.hypotheses, strict=True)
         with self.path.open("a", encoding="utf-8", newline="\n") as file:
-            for pair, hypothesis in list(zip(pl_module.samples, pl_module.hypotheses, strict=True))[: self.num_samples]:
-                line = {"step": trainer.global_step, "source": pair.source, "reference": pair.target}
+            for first, hypothesis in islice(rows, self.num_samples):
+                source, reference = references.sources[first], references.texts[first]
+                line = {"step": trainer.global_step, "source": source, "reference": reference}
                 file.write(json.dumps({**line, "hypothesis": hypothesis}, ensure_ascii=False) + "\n")

@@ -1,7 +1,7 @@
 """When a run validates, which validation is the best so far, and when it is at an end."""
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import lightning as L
 from lightning.pytorch.callbacks import Callback
@@ -77,8 +77,28 @@ class Pace(Callback):
         return True
 
 
+class Best(NamedTuple):
+    """The best validation so far.
+
+    Args:
+        step: optimiser steps done.
+        score: the one that chooses.
+        loss: `val/loss`, which decides between equal scores.
+    """
+
+    step: int
+    score: float
+    loss: float = float("inf")  # checkpoints of earlier versions do not have it
+
+    def order(self, select: str) -> tuple[float, float]:
+        """What is greater the better a validation is: by the score, then by the loss."""
+        return -self.score if select in LOWER_IS_BETTER else self.score, -self.loss
+
+
 class Selection(Callback):
-    """Which validation scored best, and whether patience is at an end, which stops the run.
+    """Which validation is best, and whether patience is at an end, which stops the run.
+
+    Of equal scores the lower loss is the better one, and progress: scores such as `exact_match` may stay at 0 for long.
 
     Args:
         select: the score that chooses, without `val/`.
@@ -88,17 +108,18 @@ class Selection(Callback):
     def __init__(self, select: str, *, patience: int | None) -> None:
         self.select = select
         self.patience = patience
-        self.best: tuple[int, float] | None = None  # step and score
+        self.best: Best | None = None
         self.improved = False  # by the last validation
         self._waited = 0
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Compares, and stops the run when its patience is at an end."""
         assert isinstance(pl_module, TrainingModule)
-        score = pl_module.scores[f"val/{self.select}"]
-        self.improved = self._is_better(score)
+        scores = pl_module.scores
+        new = Best(trainer.global_step, scores[f"val/{self.select}"], scores["val/loss"])
+        self.improved = self.best is None or new.order(self.select) > self.best.order(self.select)
         if self.improved:
-            self.best, self._waited = (trainer.global_step, score), 0
+            self.best, self._waited = new, 0
         else:
             self._waited += 1
         if self.patience is not None and self._waited >= self.patience:
@@ -110,10 +131,5 @@ class Selection(Callback):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """From the checkpoint."""
-        self.best = None if state_dict["best"] is None else tuple(state_dict["best"])
+        self.best = None if state_dict["best"] is None else Best(*state_dict["best"])
         self._waited = state_dict["waited"]
-
-    def _is_better(self, score: float) -> bool:
-        if self.best is None:
-            return True
-        return score < self.best[1] if self.select in LOWER_IS_BETTER else score > self.best[1]

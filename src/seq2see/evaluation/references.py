@@ -1,0 +1,95 @@
+"""What a model is to translate and what it may answer: validation and evaluation score alike."""
+
+from collections.abc import Sequence
+
+from seq2see.decoding import Hypothesis, LengthLimit, decode_sentences
+from seq2see.evaluation.scorer import Scorer, one_line
+from seq2see.options import DecodeOptions
+from seq2see.tasks.pairs import Pair
+from seq2see.text import EOS, Tokenizer, normalize
+from seq2see.transformer import Transformer
+
+
+class References:
+    """Pairs by their sources: each source is translated once, and scored against all its different targets.
+
+    If no source has two different targets, each pair counts as it stands.
+
+    Args:
+        pairs: at least one.
+        source_tokenizer: of the sources.
+        target_tokenizer: of the targets.
+        most: sources that are translated, the first so many; None: all.
+
+    Attributes:
+        sources: of all pairs, in the Unicode form that the model gets.
+        texts: the targets of all pairs, as the model could write them, in one line each.
+        groups: for each source its pairs, by their places; also of those that are not translated.
+        firsts: of each translated source its first pair.
+        different: of each translated source the pairs with different targets.
+        scorer: of the translated sources' outputs.
+    """
+
+    def __init__(
+        self,
+        pairs: Sequence[Pair],
+        source_tokenizer: Tokenizer,
+        target_tokenizer: Tokenizer,
+        *,
+        most: int | None = None,
+    ) -> None:
+        self.target_tokenizer = target_tokenizer
+        self.sources = [normalize(pair.source, source_tokenizer.normalize) for pair in pairs]
+        self.texts = as_scored([pair.target for pair in pairs], target_tokenizer)
+        self.groups = _of_same_source(self.sources, self.texts)
+        self.firsts = [group[0] for group in self.groups[:most]]
+        self.different = [
+            sorted({self.texts[place]: place for place in reversed(group)}.values()) for group in self.groups[:most]
+        ]
+        self.scorer = Scorer([[self.texts[place] for place in own] for own in self.different], target_tokenizer)
+        self._source_ids = source_tokenizer.encode_batch([pairs[place].source for place in self.firsts])
+        self._target_ids = target_tokenizer.encode_batch([pairs[place].target for place in self.firsts])
+
+    def translated(
+        self, model: Transformer, *, limit: LengthLimit, decode: DecodeOptions
+    ) -> tuple[list[Hypothesis], list[str]]:
+        """The best hypothesis of each source, and its text in one line.
+
+        Args:
+            model: on the device to use.
+            limit: how long a hypothesis may get.
+            decode: how to search; with `oracle_length` each hypothesis is as long as its source's first target.
+        """
+        lengths = [len(ids) + 1 for ids in self._target_ids] if decode.oracle_length else None
+        found = decode_sentences(model, self._source_ids, limit=limit, options=decode, exact_lengths=lengths)
+        hypotheses = [best for best, *_ in found]
+        return hypotheses, [one_line(self.target_tokenizer.decode(best.ids)) for best in hypotheses]
+
+
+def as_scored(targets: Sequence[str], tokenizer: Tokenizer) -> list[str]:
+    """Targets as outputs are compared with them: as a model could write them, in one line each."""
+    return [one_line(tokenizer.writable(target)) for target in targets]
+
+
+def _of_same_source(sources: Sequence[str], targets: Sequence[str]) -> list[list[int]]:
+    """The pairs of each source, by their places; each pair alone if no source has two different targets."""
+    groups: dict[str, list[int]] = {}
+    for place, source in enumerate(sources):
+        groups.setdefault(source, []).append(place)
+    if any(len({targets[place] for place in group}) > 1 for group in groups.values()):
+        return list(groups.values())
+    return [[place] for place in range(len(sources))]
+
+
+def tokens_in_place(hypothesis: Hypothesis, reference: Sequence[int]) -> int:
+    """Reference tokens, EOS included, that stand at their very place in a free-running output.
+
+    What `token_accuracy` counts when the model is not told what came before: after a token too many or too few, hardly
+    any stands in its place.
+
+    Args:
+        hypothesis: the output.
+        reference: target ids without BOS and EOS.
+    """
+    written = [*hypothesis.ids, EOS] if hypothesis.ended else hypothesis.ids
+    return sum(own == other for own, other in zip(written, [*reference, EOS], strict=False))
