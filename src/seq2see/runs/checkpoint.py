@@ -125,7 +125,7 @@ def load(path: str, *, average: int | None = None) -> Trained:
         weights = content.weights
     else:
         weights, content = _mean_of(_kept(file, average))
-    _require_finite(content.file, weights)
+    require_finite(content.file, weights)
     model = content.empty_model()
     model.load_state_dict(weights)
     options = content.options
@@ -151,7 +151,12 @@ def longest_output(options: TrainOptions) -> int | None:
     return min(asked or options.model.max_positions, options.model.max_positions)
 
 
-def _require_finite(file: Path, weights: dict[str, torch.Tensor]) -> None:
+def require_finite(file: Path, weights: dict[str, torch.Tensor]) -> None:
+    """Refuses weights of a training that diverged.
+
+    Raises:
+        ValueError: one is not finite.
+    """
     for name, value in weights.items():
         if value.numel() and not all(bound.isfinite() for bound in torch.aminmax(value)):
             raise ValueError(

@@ -119,7 +119,7 @@ def fit(
                 module,
                 train_loader(options, prepared.train),
                 valid_loader,
-                ckpt_path=None if earlier is None else earlier.checkpoint,
+                ckpt_path=None if earlier is None else earlier.checkpoint.file,
                 weights_only=True,
             )
         except Stopped:
@@ -157,7 +157,7 @@ def _module(prepared: Prepared) -> TrainingModule:
         target_tokenizer=prepared.target_tokenizer,
         samples=[pair._replace(target=target) for pair, target in zip(pairs, targets, strict=True)],
         length_limit=prepared.trained.length_limit,
-        about=prepared.trained.describe(),
+        about=prepared.about(),
     )
 
 

@@ -107,7 +107,7 @@ def _train_run(options: TrainOptions, until_the_end: ExitStack) -> Result:
     if earlier is None:
         RunFolder.check(options.run_dir)
     _seed_everything(options.seed)
-    prepared = prepare(options, goes_on=earlier is not None)
+    prepared = prepare(options, goes_on=None if earlier is None else earlier.checkpoint)
     changes: list[str] = []
     extended = False
     if earlier is not None:

@@ -9,12 +9,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from seq2see.options import DataReportOptions
+from seq2see.options import DataReportOptions, InitTokenizer
 from seq2see.runs.choices import Facts, choose
 from seq2see.runs.config import to_plain
 from seq2see.runs.data import task_of
 from seq2see.runs.data_report.counts import Counted, SplitCounts, Symbol, Vocabulary, count_split, vocabulary_of
 from seq2see.runs.data_report.overlap import Keys, Leak, Repeats, leak, repeats_in
+from seq2see.runs.init import begin
 from seq2see.runs.tokenizers import fit_tokenizers
 from seq2see.tasks import Pair, Task
 from seq2see.tasks.whole_file import write_text
@@ -106,10 +107,12 @@ def data_report(options: DataReportOptions) -> DataReport:
     Raises:
         ValueError: the options or the data are wrong.
     """
+    options, init = begin(options)
+    known = init.tokenizers if init is not None and options.init_tokenizer is InitTokenizer.keep else None
     task = task_of(options)
     pairs = _splits(task)
     filled, reasons = choose(options, Facts.of(pairs["train"]))
-    source, target = fit_tokenizers(pairs["train"], filled)
+    source, target = fit_tokenizers(pairs["train"], filled, known)
     counted = {
         split: count_split(some, source, target, filled.data.max_length if split == "train" else None)
         for split, some in pairs.items()
