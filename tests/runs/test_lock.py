@@ -44,7 +44,8 @@ def test_of_two_processes_one_goes_on_and_the_other_is_told_who_does(tmp_path: P
     first.communicate()
     assert (folder / ".lock").exists()
 
-    both = [start([f"resume={folder}", "trainer.max_steps=300"]) for _ in range(2)]
+    more = ["trainer.max_steps=150", "trainer.val_check_interval=50", "data.num_workers=0"]
+    both = [start([f"resume={folder}", *more]) for _ in range(2)]
     said = [process.communicate(timeout=120)[1] for process in both]
 
     assert sorted(process.returncode for process in both) == [0, 2], said

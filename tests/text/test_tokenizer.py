@@ -269,7 +269,8 @@ def test_a_forked_process_encodes_without_a_warning_or_a_hang():
     assert (answer.returncode, answer.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("kind", list(TokenizerKind))
+@QUICK
+@pytest.mark.parametrize("kind", KINDS)
 @given(old=st.lists(st.text(max_size=8), min_size=1, max_size=5), new=st.lists(st.text(max_size=8), max_size=5))
 def test_a_tokenizer_that_grows_keeps_the_ids_that_it_has(kind: TokenizerKind, old: list[str], new: list[str]) -> None:
     before = Tokenizer.fit(kind, old)

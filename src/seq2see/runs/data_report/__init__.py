@@ -15,8 +15,7 @@ from seq2see.runs.config import to_plain
 from seq2see.runs.data import task_of
 from seq2see.runs.data_report.counts import Counted, SplitCounts, Symbol, Vocabulary, count_split, vocabulary_of
 from seq2see.runs.data_report.overlap import Keys, Leak, Repeats, leak, repeats_in
-from seq2see.runs.init import begin
-from seq2see.runs.tokenizers import fit_tokenizers
+from seq2see.runs.tokenizers import Tokenizers, fit_tokenizers
 from seq2see.tasks import Pair, Task
 from seq2see.tasks.whole_file import write_text
 
@@ -107,8 +106,7 @@ def data_report(options: DataReportOptions) -> DataReport:
     Raises:
         ValueError: the options or the data are wrong.
     """
-    options, init = begin(options)
-    known = init.tokenizers if init is not None and options.init_tokenizer is InitTokenizer.keep else None
+    options, known = (options, None) if options.init is None else _started(options)
     task = task_of(options)
     pairs = _splits(task)
     filled, reasons = choose(options, Facts.of(pairs["train"]))
@@ -135,6 +133,13 @@ def data_report(options: DataReportOptions) -> DataReport:
         options=plain,
         reasons=reasons,
     )
+
+
+def _started(options: DataReportOptions) -> tuple[DataReportOptions, Tokenizers | None]:
+    from seq2see.runs.init import begin  # torch
+
+    options, init = begin(options)
+    return options, init.tokenizers if init and options.init_tokenizer is InitTokenizer.keep else None
 
 
 def _splits(task: Task) -> dict[str, Sequence[Pair]]:
