@@ -8,6 +8,7 @@ Examples:
   python scripts/train.py task=files task.train=pairs.tsv      your own pairs, source TAB target
   python scripts/train.py config=RUN/config.yaml seed=1        a run again, with another seed
   python scripts/train.py resume=RUN                           goes on where it was stopped
+  python scripts/train.py init=RUN task=files task.train=pairs.tsv optim.lr=1e-3    fine-tunes
   python scripts/train.py -m seed=0,1,2 run_dir=three          one run after the other
 
 Settings are key=value. The most used, with their defaults:
@@ -19,7 +20,8 @@ Settings are key=value. The most used, with their defaults:
   data.batch_size= or data.batch_tokens=
   tokenizer.source=  tokenizer.target=    char, word, bpe
   seed=0  run_dir=  logger=default  attention_log.enabled=true
-  resume=                  a run, or auto: the one in run_dir, if it has begun; init= weights alone
+  resume=                  a run, or auto: the one in run_dir, if it has begun
+  init=                    a trained model to start from; init_tokenizer=keep or new
 All keys with their meaning: src/seq2see/options/
 """
 

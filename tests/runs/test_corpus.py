@@ -62,6 +62,7 @@ def content(found):
         found.task.notes,
         found.facts,
         found.train.num_dropped,
+        found.digests,
     )
 
 
@@ -132,6 +133,19 @@ def test_every_key_that_the_ids_depend_on_makes_another_corpus(file, place, tmp_
         corpus_of(variant)
 
     assert len(entries(place)) == len(variants)
+
+
+def test_tokenizers_that_are_given_are_kept_and_grow_and_make_another_corpus(file, place, tmp_path):
+    (tmp_path / "others.tsv").write_text("tree\teert\n" * 30 + "sore\teros\n" * 30, encoding="utf-8")
+    given = corpus_of(options_for(tmp_path / "others.tsv"))
+    tokenizers = given.source_tokenizer, given.target_tokenizer
+
+    found, again = (corpus_of(options_for(file), tokenizers) for _ in range(2))
+
+    assert found.source_tokenizer.encode("tree") == given.source_tokenizer.encode("tree")
+    assert found.source_tokenizer.decode(found.source_tokenizer.encode("source 7")) == "source 7"
+    assert content(again) == content(found) != content(corpus_of(options_for(file)))
+    assert len(entries(place)) == 3
 
 
 def test_another_version_of_the_code_makes_its_own(file, place, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import shutil
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from seq2see.runs.failures import RunFailed
 from seq2see.runs.overrides import read_overrides
 from seq2see.runs.train import Result, train_run
 from seq2see.training.callbacks import Checkpoints
+from seq2see.training.checkpoint_file import write_checkpoint
 from seq2see.training.module import TrainingModule
 
 Overrides = Callable[..., list[str]]
@@ -213,16 +215,73 @@ def test_a_longer_training_that_is_stopped_at_once_is_not_forgotten(
     assert [step for step, _ in seen] == list(range(12, 20))
 
 
-def test_other_pairs_are_refused(tmp_path: Path, short_run: Overrides, stop_when: Callable[..., None]) -> None:
-    pairs = tmp_path / "pairs.tsv"
-    files = ["task=files", f"task.train={pairs}", "trainer.max_steps=8", "model.d_model=16", "data.batch_size=16"]
-    pairs.write_text("".join(f"a{n} b\tb a{n}\n" for n in range(200)), encoding="utf-8")
+def reversed_words(line: str) -> str:
+    source, target = line.split("\t")
+    return f"{source}\t{' '.join(reversed(target.split()))}"
+
+
+@pytest.mark.parametrize(
+    ("split", "edit", "message"),
+    [
+        (
+            "train",
+            lambda lines: [*map(reversed_words, lines)],
+            r"the train pairs of .*train.tsv are other ones \(60 then",
+        ),
+        ("valid", lambda lines: [*map(reversed_words, lines)], r"the valid pairs of .*valid.tsv are other ones"),
+        ("test", lambda lines: lines[:-1], r"the test pairs of .*test.tsv are other ones \(60 then, 59 now\)"),
+        ("train", lambda lines: lines[::-1], r"train.tsv has the same train pairs in another order"),
+    ],
+)
+def test_other_pairs_are_refused_and_the_file_is_named(
+    tmp_path: Path, stop_when: Callable[..., None], split: str, edit: Callable[[list[str]], list[str]], message: str
+) -> None:
+    run = ["task=files", "trainer.max_steps=8", "model.d_model=16", "data.batch_size=16", f"run_dir={tmp_path / 'run'}"]
+    lines = [f"a{number % 7} b{number}\tb{number} a{number % 7}" for number in range(60)]
+    for name in ("train", "valid", "test"):
+        (tmp_path / f"{name}.tsv").write_text("\n".join(lines), encoding="utf-8")
+        run.append(f"task.{name}={tmp_path / name}.tsv")
     stop_when(at_step(5))
     with pytest.raises(KeyboardInterrupt):
-        train([*files, f"run_dir={tmp_path / 'run'}"])
-    pairs.write_text("".join(f"x{n} y\ty x{n}\n" for n in range(200)), encoding="utf-8")
-    with pytest.raises(ValueError, match="the pairs are not those that .* was begun with"):
-        train([*files, f"run_dir={tmp_path / 'run'}", "resume=auto"])
+        train(run)
+    (tmp_path / f"{split}.tsv").write_text("\n".join(edit(lines)), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"resume: .*{message}.*: bring that back, or start a new run .* init="):
+        train([*run, "resume=auto"])
+    (tmp_path / f"{split}.tsv").write_text("\n".join(lines), encoding="utf-8")
+    assert train([*run, "resume=auto"]).status == "completed"
+
+
+@pytest.mark.parametrize(("edited", "digests"), [(False, True), (False, False), (True, False)])
+def test_the_same_pairs_in_another_file_go_on_and_without_digests_as_well_as_before(
+    tmp_path: Path, stop_when: Callable[..., None], edited: bool, digests: bool
+) -> None:
+    pairs, moved = tmp_path / "pairs.tsv", tmp_path / "moved.tsv.gz"
+    files = [
+        "task=files",
+        "trainer.max_steps=8",
+        "model.d_model=16",
+        "data.batch_size=16",
+        f"run_dir={tmp_path / 'run'}",
+    ]
+    text = "".join(f"a{n} b\tb a{n}\n" for n in range(200))
+    pairs.write_text(text, encoding="utf-8")
+    stop_when(at_step(5))
+    with pytest.raises(KeyboardInterrupt):
+        train([*files, f"task.train={pairs}"])
+    pairs.unlink()
+    moved.write_bytes(gzip.compress(text.replace("a", "x" if edited else "a").encode()))
+    last = tmp_path / "run" / "checkpoints" / "last.ckpt"
+    values = read_content(last).values
+    assert sum(digest["pairs"] for digest in values["seq2see"]["pairs"].values()) == 200
+    if not digests:  # as an older seq2see wrote it
+        del values["seq2see"]["pairs"]
+        write_checkpoint(last, values)
+    again = [*files, f"task.train={moved}", "resume=auto"]
+    if edited:
+        with pytest.raises(ValueError, match="the pairs are other ones .source_tokenizer differs"):
+            train(again)
+    else:
+        assert train(again).steps == 8
 
 
 def test_without_validation_the_moving_average_is_the_best_and_the_run_can_be_made_longer(

@@ -179,7 +179,7 @@ def test_weights_can_start_from_a_checkpoint(small_run: Path, tmp_path: Path) ->
     options.trainer.val_check_interval = 1
     assert float(metrics(train_run(options).folder)[0]["val/loss"]) < float(metrics(small_run)[0]["val/loss"])
     options.model.d_model, options.run_dir = 64, str(tmp_path / "other")
-    with pytest.raises(ValueError, match="init: .* holds a model of other dimensions"):
+    with pytest.raises(ValueError, match=r"model.d_model \(64\) is not that of init=.* \(32\)"):
         train_run(options)
     assert not (tmp_path / "other").exists()
 

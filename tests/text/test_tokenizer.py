@@ -267,3 +267,26 @@ def test_a_forked_process_encodes_without_a_warning_or_a_hang():
     )
 
     assert (answer.returncode, answer.stderr) == (0, "")
+
+
+@QUICK
+@pytest.mark.parametrize("kind", KINDS)
+@given(old=st.lists(st.text(max_size=8), min_size=1, max_size=5), new=st.lists(st.text(max_size=8), max_size=5))
+def test_a_tokenizer_that_grows_keeps_the_ids_that_it_has(kind: TokenizerKind, old: list[str], new: list[str]) -> None:
+    before = Tokenizer.fit(kind, old)
+    after = before.grown(new)
+    assert before.ids_in(after) == list(range(before.vocab_size))
+    assert all(before.encode(text) == after.encode(text) for text in old)
+    assert all(UNK not in after.encode(text) for text in new)
+    assert after.grown([*old, *new]).fingerprint == after.fingerprint
+    assert before.grown(old).fingerprint == before.fingerprint
+
+
+def test_tags_that_a_tokenizer_grows_by_stand_before_the_text() -> None:
+    before = Tokenizer.fit(TokenizerKind.char, ["V;PST\tab"], tag_separator=";")
+    after = before.grown(["N\tcccb", "V\tab"])
+    assert after.tokens(range(4, after.vocab_size)) == ["[PST]", "[V]", "[N]", "a", "b", "c"]
+    assert after.ids_in(before) == [0, 1, 2, 3, 4, 5, None, 6, 7, None]
+    assert before.grown(["N\tcccb"], vocab_size=7).tokens([6, 7, 8]) == ["[N]", "a", "b"]
+    plain = Tokenizer.fit(TokenizerKind.char, ["ab"])
+    assert plain.grown(["N\tb"], tag_separator=";").tokens([4, 5, 6]) == ["[N]", "a", "b"]

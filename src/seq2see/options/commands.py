@@ -6,6 +6,7 @@ from typing import Any
 from seq2see.options.enums import (
     AttentionFormat,
     AttentionKind,
+    InitTokenizer,
     LoggerKind,
     Split,
     Study,
@@ -93,7 +94,8 @@ class TrainOptions:
     seed: int = 0
     run_dir: str | None = None  # None: outputs/<task>/<date>_<time>
     resume: str | None = None  # a run to go on with: its folder, or auto: the one in run_dir, if it has begun
-    init: str | None = None  # a checkpoint to start the weights from
+    init: str | None = None  # a checkpoint to start from: its weights, its model.* keys and its tokenizers
+    init_tokenizer: InitTokenizer = InitTokenizer.keep  # new: fitted on the new pairs; rows of weights follow symbols
     study: Study | None = None  # several runs and one report; set by its recipe (experiment=positions)
     task: Any = field(default_factory=TranslationOptions)  # one of TASKS
     tokenizer: TokenizerOptions = field(default_factory=TokenizerOptions)
@@ -111,6 +113,10 @@ class TrainOptions:
         require(
             self.resume != "auto" or self.run_dir is not None,
             "resume=auto goes on with the run in run_dir: set run_dir too, or resume=RUN",
+        )
+        require(
+            self.init_tokenizer is InitTokenizer.keep or self.init is not None,
+            "init_tokenizer=new is about the checkpoint that init= starts from: set init too, or leave it out",
         )
 
 

@@ -18,6 +18,13 @@ class Normalize(Enum):
     none = "none"
 
 
+class InitTokenizer(Enum):
+    """The tokenizers of a run that starts from a checkpoint: its own, to which new symbols are added, or new ones."""
+
+    keep = "keep"
+    new = "new"
+
+
 class Position(Enum):
     """How the model knows where a token stands."""
 

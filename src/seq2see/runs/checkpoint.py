@@ -123,7 +123,7 @@ def load(path: str, *, average: int | None = None) -> Trained:
         weights = content.weights
     else:
         weights, content = _mean_of(_kept(file, average))
-    _require_finite(content.file, weights)
+    require_finite(content.file, weights)
     model = content.empty_model()
     model.load_state_dict(weights)
     options = content.options
@@ -147,7 +147,12 @@ def bounded(limit: LengthLimit, options: TrainOptions) -> LengthLimit:
     return replace(limit, asked=options.decode.max_length, cap=options.model.max_positions if is_learned else None)
 
 
-def _require_finite(file: Path, weights: dict[str, torch.Tensor]) -> None:
+def require_finite(file: Path, weights: dict[str, torch.Tensor]) -> None:
+    """Refuses weights of a training that diverged.
+
+    Raises:
+        ValueError: one is not finite.
+    """
     for name, value in weights.items():
         if value.numel() and not all(bound.isfinite() for bound in torch.aminmax(value)):
             raise ValueError(

@@ -56,6 +56,16 @@ class Content:
     step: int
 
     @property
+    def about(self) -> dict[str, Any]:
+        """What it says beside the weights."""
+        return self.values[KEY]
+
+    @property
+    def tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        """Of the sources and of the targets."""
+        return self.source_tokenizer, self.target_tokenizer
+
+    @property
     def weights(self) -> dict[str, Tensor]:
         """By their names in a `Transformer`; of its shapes, and finite."""
         return {name.removeprefix(PREFIX): value for name, value in self.values["state_dict"].items()}

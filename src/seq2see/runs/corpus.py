@@ -21,14 +21,17 @@ from seq2see.options import TrainOptions, tag_separator
 from seq2see.runs.choices import Facts, choose
 from seq2see.runs.config import to_plain
 from seq2see.runs.data import task_of
-from seq2see.runs.tokenizers import fit_tokenizers
+from seq2see.runs.pair_digests import PairDigest, Plain, digest_of
+from seq2see.runs.tokenizers import Tokenizers, fit_tokenizers
 from seq2see.tasks import Pair, Task
 from seq2see.tasks.progress import watched
 from seq2see.text import DataError, Tokenizer
 
 WORTH_KEEPING = 1.0  # seconds that generated pairs must have cost; given ones are always kept
 _OTHER_SPLITS: tuple[str, ...] = ("valid", "test", "ood")
-_OUR_CODE = ("tasks", "text", "data", "runs/choices.py", "runs/corpus.py", "runs/tokenizers.py")
+_OUR_CODE = (
+    "tasks", "text", "data", "runs/choices.py", "runs/corpus.py", "runs/pair_digests.py", "runs/tokenizers.py"
+)  # fmt: skip
 _LIBRARIES = ("tokenizers", "pyarrow", "datasets", "num2words")
 
 
@@ -42,6 +45,7 @@ class Corpus:
         source_tokenizer: of the sources.
         target_tokenizer: of the targets; the same object if the vocabulary is shared.
         train: the training pairs.
+        digests: of the pairs of each split.
     """
 
     task: Task
@@ -49,6 +53,7 @@ class Corpus:
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     train: EncodedPairs
+    digests: dict[str, Plain]
 
 
 @runtime_checkable
@@ -83,36 +88,39 @@ class KeptTask:
         return self._pairs[split]
 
 
-def corpus_of(options: TrainOptions) -> Corpus:
+def corpus_of(options: TrainOptions, tokenizers: Tokenizers | None = None) -> Corpus:
     """The pairs of a run: what an earlier one has kept, or else read, tokenised and kept.
 
     Args:
         options: as the user left them.
+        tokenizers: those to go on with, and to add new symbols to; None: new ones.
 
     Raises:
         DataError: a file is wrong, or was changed while it was read.
         ValueError: the options ask for what the pairs do not give.
     """
     task = task_of(options)
-    key = _key(task, options)
+    key = _key(task, options, tokenizers)
     kept = None if key is None else _load(key, options)
-    return kept or _make(task, key, options)
+    return kept or _make(task, key, options, tokenizers)
 
 
-def _make(task: Task, key: str | None, options: TrainOptions) -> Corpus:
+def _make(task: Task, key: str | None, options: TrainOptions, tokenizers: Tokenizers | None) -> Corpus:
     begin = time.monotonic()
     train, *others = (task.pairs(split) for split in ("train", *_OTHER_SPLITS))  # all: reading may add to the notes
     facts = Facts.of(train, has_tags=tag_separator(options.task) is not None)
     filled, _ = choose(options, facts)
-    source, target = fit_tokenizers(train, filled)
+    source, target = fit_tokenizers(train, filled, tokenizers)
     max_length = filled.data.max_length
+    digests = {split: digest_of(pairs) for split, pairs in zip(_OTHER_SPLITS, others, strict=True)}
 
     def write(folder: Path) -> None:
         from seq2see.data.encoded import encoded_parts
         from seq2see.data.mapped import MappedPairs
         from seq2see.tasks.table import PairTable
 
-        parts = encoded_parts(_watched(train), source, target, max_length=max_length)
+        digest = PairDigest()
+        parts = encoded_parts(digest.through(_watched(train)), source, target, max_length=max_length)
         MappedPairs.write(folder / "train.arrow", parts)
         for split, pairs in zip(_OTHER_SPLITS, others, strict=True):
             PairTable.write(folder / f"{split}.arrow", pairs)
@@ -123,9 +131,10 @@ def _make(task: Task, key: str | None, options: TrainOptions) -> Corpus:
             "ood": task.ood,
             "source_tokenizer": source.state(),
             "target_tokenizer": None if filled.tokenizer.shared else target.state(),
+            "digests": {"train": digest.plain(), **digests},
         }
         (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
-        if _key(task, options) != key:
+        if _key(task, options, tokenizers) != key:
             name = getattr(options.task, "path", None) or getattr(options.task, "train", None)
             raise DataError(f"{name}: changed while it was read, start again when it is complete")
 
@@ -133,9 +142,11 @@ def _make(task: Task, key: str | None, options: TrainOptions) -> Corpus:
         kept = None if cache.keep(key, write) is None else _load(key, options)
         if kept is not None:
             return kept
-    encoded = EncodedPairs.from_pairs(_watched(train), source, target, max_length=max_length)
+    digest = PairDigest()
+    encoded = EncodedPairs.from_pairs(digest.through(_watched(train)), source, target, max_length=max_length)
     pairs = dict(zip(_OTHER_SPLITS, others, strict=True))
-    return Corpus(KeptTask(options, task.notes, task.ood, pairs), facts, source, target, encoded)
+    digests = {"train": digest.plain(), **digests}
+    return Corpus(KeptTask(options, task.notes, task.ood, pairs), facts, source, target, encoded, digests)
 
 
 def _watched(pairs: Sequence[Pair]) -> Iterable[Pair]:
@@ -164,9 +175,10 @@ def _load(key: str, options: TrainOptions) -> Corpus | None:
         others: dict[str, Sequence[Pair]] = {
             split: list(PairTable.open(folder / f"{split}.arrow")) for split in _OTHER_SPLITS
         }
+        task = KeptTask(options, about["notes"], about["ood"], others)
+        return Corpus(task, facts, source, target, train, about["digests"])
     except (OSError, ValueError, KeyError, TypeError, ArrowException):
         return None
-    return Corpus(KeptTask(options, about["notes"], about["ood"], others), facts, source, target, train)
 
 
 def _chosen(filled: TrainOptions) -> dict[str, Any]:
@@ -174,7 +186,7 @@ def _chosen(filled: TrainOptions) -> dict[str, Any]:
     return {"tokenizer": to_plain(filled.tokenizer), "max_length": filled.data.max_length}
 
 
-def _key(task: Task, options: TrainOptions) -> str | None:
+def _key(task: Task, options: TrainOptions, tokenizers: Tokenizers | None) -> str | None:
     """32 hexadecimal digits for all that the corpus is made from; None if it can be read only once."""
     content = task.fingerprint() if isinstance(task, _Given) else ""
     if content is None:
@@ -183,6 +195,7 @@ def _key(task: Task, options: TrainOptions) -> str | None:
         "content": content,
         "task": to_plain(options.task),
         "tokenizer": to_plain(options.tokenizer),
+        "tokenizers": None if tokenizers is None else [tokenizer.fingerprint for tokenizer in tokenizers],
         "max_length": options.data.max_length,
         "on_bad_line": options.data.on_bad_line.value,
         "code": _code(),

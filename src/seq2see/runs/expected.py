@@ -10,7 +10,14 @@ import yaml
 from seq2see.options import TrainOptions
 from seq2see.runs.config import config_folder, to_plain
 
-NEUTRAL = ("seed", "run_dir", "study", "logger", "attention_log")  # keys that do not change what a recipe is
+NEUTRAL = (
+    "seed",
+    "run_dir",
+    "init_tokenizer",
+    "study",
+    "logger",
+    "attention_log",
+)  # keys that do not change what a recipe is
 NEUTRAL_TRAINER = ("accelerator", "devices", "log_every_n_steps")
 
 

@@ -121,7 +121,7 @@ def fit(
                 module,
                 train_loader(options, prepared.train),
                 valid_loader,
-                ckpt_path=None if earlier is None else earlier.checkpoint,
+                ckpt_path=None if earlier is None else earlier.checkpoint.file,
                 weights_only=True,
             )
         except Stopped:
@@ -156,7 +156,7 @@ def _module(prepared: Prepared) -> TrainingModule:
         budget=prepared.budget,
         references=References(pairs, source, target, most=NUM_SAMPLES) if pairs else None,
         length_limit=prepared.trained.length_limit,
-        about=prepared.trained.describe(),
+        about=prepared.about(),
     )
 
 

@@ -4,6 +4,8 @@ import shlex
 from datetime import datetime
 from pathlib import Path
 
+LOCK = ".lock"  # in a folder while it is written, and after a kill, when it holds nobody up
+
 
 class RunFolder:
     """Where a run keeps what it makes.
@@ -114,7 +116,7 @@ def _make_named(path: Path) -> Path:
 
 def _require_empty(path: Path) -> None:
     try:
-        taken = any(path.iterdir())
+        taken = any(inside.name != LOCK for inside in path.iterdir())
     except OSError as error:
         raise ValueError(f"run_dir: {path} cannot be used ({error.strerror}): choose another folder") from error
     if taken:

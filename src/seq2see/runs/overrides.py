@@ -14,7 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 import yaml
 
-from seq2see.options import COMMANDS, PATH_KEYS, TASKS, TrainOptions
+from seq2see.options import COMMANDS, PATH_KEYS, TASKS, TINY, TrainOptions
 
 TEXT_KEYS = ("task.source", "task.target", "task.features", "task.features_separator")  # quoted like paths
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0", "null")
@@ -57,7 +57,7 @@ def read_overrides(command: str, arguments: list[str], config_folder: Path) -> l
     typed = [_split(argument) for argument in arguments]
     if has_task(COMMANDS[command]):
         _require_one_origin(command, typed)
-        typed = _with_resumed(_expand_config(typed))
+        typed = _with_resumed(_expand_config(_with_init(typed)))
     types = key_types(command, typed, config_folder)
     for key, value in typed:
         _require_known(key, value, list(types), typed)
@@ -235,13 +235,29 @@ def _expand_config(typed: list[Typed]) -> list[Typed]:
 
 def _with_resumed(typed: list[Typed]) -> list[Typed]:
     """A run that goes on has its own configuration below what is typed, so that nothing is typed twice."""
+    file = _resumed_config(typed)
+    return typed if file is None else _expand_config([("config", file), *typed])
+
+
+def _resumed_config(typed: list[Typed]) -> str | None:
     values = dict(typed)
     resume = values.get("resume", "null")
-    if resume == "null":
-        return typed
     folder = Path(os.path.expanduser(values.get("run_dir", "") if resume == "auto" else resume))
     file = (folder.parent.parent if folder.suffix == ".ckpt" else folder) / "config.yaml"
-    return _expand_config([("config", str(file)), *typed]) if os.path.isfile(file) else typed
+    return str(file) if resume != "null" and os.path.isfile(file) else None
+
+
+def _with_init(typed: list[Typed]) -> list[Typed]:
+    """A run that starts from a checkpoint has the model and tokenizer keys of that below what is typed."""
+    values = dict(typed)
+    if values.get("init", "null") == "null" or "config" in values or _resumed_config(typed):
+        return typed
+    from seq2see.runs.init import keys_of, read_init  # torch
+
+    saved = keys_of(read_init(values["init"]), values.get("init_tokenizer", "keep"))
+    if "model" in values:  # a group of sizes
+        saved = {key: value for key, value in saved.items() if key.removeprefix("model.") not in TINY}
+    return [*((key, _typed(key, value)) for key, value in saved.items() if key not in values), *typed]
 
 
 class _Loader(yaml.SafeLoader):

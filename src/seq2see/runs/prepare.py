@@ -1,16 +1,20 @@
 """All that stands before the first step: pairs, tokenizers, ids, budget and model. Nothing is written."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
 from seq2see.data import AnyPairs, EncodedPairs, Loader, ResegmentedPairs, make_loader
 from seq2see.decoding import LengthLimit
-from seq2see.options import FilesOptions, HubOptions, Position, TrainOptions, seconds_of
-from seq2see.runs.checkpoint import Trained, bounded, load
+from seq2see.options import FilesOptions, HubOptions, InitTokenizer, Position, TrainOptions, seconds_of
+from seq2see.runs.checkpoint import Trained, bounded
+from seq2see.runs.checkpoint_content import Content
 from seq2see.runs.choices import choose
 from seq2see.runs.corpus import corpus_of
+from seq2see.runs.init import begin, note_of, take_weights
+from seq2see.runs.pair_digests import PAIRS, Plain
 from seq2see.tasks import Pair, Task
 from seq2see.text import Tokenizer
 from seq2see.training.budget import Budget
@@ -34,25 +38,36 @@ class Prepared:
     valid_pairs: Sequence[Pair]
     budget: Budget
     trained: Trained
+    digests: dict[str, Plain]
+
+    def about(self) -> dict[str, Any]:
+        """What a checkpoint of the run says beside its weights, in plain values."""
+        return {**self.trained.describe(), PAIRS: self.digests}
 
 
-def prepare(options: TrainOptions, *, goes_on: bool = False) -> Prepared:
+def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Prepared:
     """Pairs, tokenizers, ids and the model; nothing is written but to the cache.
 
     Args:
         options: the run's; what is None follows from the task and the data.
-        goes_on: whether a checkpoint's weights will take the place of the model's, so that `init` is not read.
+        goes_on: the checkpoint of the run that this is the rest of, whose weights will take the place of the model's;
+            `init` is not read then. None: the run begins.
 
     Raises:
         DataError: a file is wrong.
         ValueError: the options ask for what the pairs do not give.
     """
-    corpus = corpus_of(options)
+    if goes_on is None:
+        options, init = begin(options)
+        known = init if options.init_tokenizer is InitTokenizer.keep else None
+    else:
+        init, known = None, goes_on if PAIRS in goes_on.about else None
+    corpus = corpus_of(options, None if known is None else known.tokenizers)
     task, source, target, encoded = corpus.task, corpus.source_tokenizer, corpus.target_tokenizer, corpus.train
     options, notes = choose(options, corpus.facts)
     valid_pairs = list(task.pairs("valid"))[:NUM_VALIDATION]
     valid = EncodedPairs.from_pairs(valid_pairs, source, target)
-    notes = [*task.notes, *notes]
+    notes = [*([] if init is None else [note_of(init, options, source, target)]), *task.notes, *notes]
     if encoded.num_dropped:
         notes.append(f"{encoded.num_dropped:,} pairs longer than data.max_length ({options.data.max_length}) left out")
     if not valid_pairs:
@@ -76,14 +91,17 @@ def prepare(options: TrainOptions, *, goes_on: bool = False) -> Prepared:
     # files the test targets stay unseen, and those that are longer are counted when they are scored.
     for pairs in (encoded, valid, *((tested, unlike) if is_generated else ())):
         limit = limit.covering(pairs.source_lengths, pairs.target_lengths)
+    if known is not None:
+        limit = replace(limit, ratio=max(limit.ratio, known.length_ratio), floor=max(limit.floor, known.length_floor))
     torch.manual_seed(options.seed)
     model = Transformer(
         options.model, source.vocab_size, target.vocab_size, shared_vocabulary=bool(options.tokenizer.shared)
     )
-    if options.init is not None and not goes_on:
-        _start_from(model, options.init)
+    if init is not None:
+        take_weights(model, init, source, target)
     trained = Trained(options, source, target, bounded(limit, options), model)
-    return Prepared(options, notes, task, source, target, train, valid, valid_pairs, _budget(options, train), trained)
+    budget = _budget(options, train)
+    return Prepared(options, notes, task, source, target, train, valid, valid_pairs, budget, trained, corpus.digests)
 
 
 def _resegmented(pairs: EncodedPairs, source: Tokenizer, target: Tokenizer, options: TrainOptions) -> ResegmentedPairs:
@@ -103,17 +121,6 @@ def _check_lengths(options: TrainOptions, *all_pairs: AnyPairs) -> None:
                 f"{key} ({limit}) is less than the {longest} tokens of the longest text: raise it, or lower "
                 "data.max_length"
             )
-
-
-def _start_from(model: Transformer, init: str) -> None:
-    other = load(init).model
-    try:
-        model.load_state_dict(other.state_dict())
-    except RuntimeError as error:
-        raise ValueError(
-            f"init: {init} holds a model of other dimensions ({str(error).splitlines()[1].strip()}): use its model.* "
-            "and tokenizer.* keys, or another checkpoint"
-        ) from error
 
 
 def _budget(options: TrainOptions, pairs: AnyPairs) -> Budget:

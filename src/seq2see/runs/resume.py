@@ -8,9 +8,10 @@ from typing import Any
 
 from seq2see.maps import AttentionLog
 from seq2see.options import TrainOptions
-from seq2see.runs.checkpoint_content import KEY, read_content
+from seq2see.runs.checkpoint_content import Content, read_content
 from seq2see.runs.config import to_plain
 from seq2see.runs.folder import RunFolder
+from seq2see.runs.pair_digests import PAIRS, other_pairs
 from seq2see.runs.prepare import Prepared
 from seq2see.tasks.whole_file import write_text
 
@@ -24,7 +25,7 @@ CHANGEABLE = (
     "data.num_workers", "attention_log.max_megabytes", "attention_log.every_n_steps", "logger",
 )  # fmt: skip
 CHANGEABLE_GROUPS = ("decode.",)
-NOT_COMPARED = ("run_dir", "resume", "init")
+NOT_COMPARED = ("run_dir", "resume", "init", "init_tokenizer")
 MADE_BY_RUNS = (
     "config.yaml", "train.log", "metrics.csv", "result.json", "checkpoints", "samples.jsonl", "attention",
     "attention.html", "tensorboard", "data", "evaluation",
@@ -38,8 +39,6 @@ class Earlier:
     Args:
         folder: the run's.
         checkpoint: `last.ckpt`, whole.
-        options: that it was made with.
-        about: what it says of tokenizers and lengths.
         step: optimiser steps that it has done.
         seconds: that it took so far.
         seconds_trained: of these, what the training has used of its time.
@@ -50,9 +49,7 @@ class Earlier:
     """
 
     folder: RunFolder
-    checkpoint: Path
-    options: TrainOptions
-    about: dict[str, Any]
+    checkpoint: Content
     step: int
     seconds: float
     seconds_trained: float
@@ -72,7 +69,7 @@ class Earlier:
         Raises:
             ValueError: they change what a run that goes on cannot change.
         """
-        saved = _flat(to_plain(self.options))
+        saved = _flat(to_plain(self.checkpoint.options))
         new = _flat(to_plain(options))
         changed = [key for key in new if key not in NOT_COMPARED and saved.get(key) != new[key]]
         for key in changed:
@@ -88,21 +85,27 @@ class Earlier:
         """Refuses to go on with other pairs.
 
         Raises:
-            ValueError: tokenizers or lengths are not those that the run was begun with.
+            ValueError: they are not those that the run was begun with; the message says which.
         """
-        here = prepared.trained.describe()
-        for name in ("source_tokenizer", "target_tokenizer", "length_ratio"):
-            if self.about[name] != here[name]:
-                raise ValueError(
-                    f"resume: the pairs are not those that {self.folder.shown} was begun with ({name} differs): give "
-                    f"it those, or start a new run from its weights with init={self.folder.shown}"
-                )
+        about, here, options = self.checkpoint.about, prepared.about(), prepared.options
+        if PAIRS in about:
+            other = other_pairs(options, about[PAIRS], here[PAIRS])
+        else:  # an older seq2see kept no digests
+            names = ("source_tokenizer", "target_tokenizer", "length_ratio")
+            other = next(
+                (f"the pairs are other ones ({name} differs)" for name in names if about[name] != here[name]), None
+            )
+        if other is not None:
+            raise ValueError(
+                f"resume: {other}; {self.folder.shown} goes on with what it was begun with: bring that back, or start "
+                f"a new run from its weights with init={self.folder.shown}"
+            )
 
     def cut_back(self) -> None:
         """Takes away what was written after the checkpoint's step, and what a write left unfinished."""
         for unfinished in self.folder.path.rglob(".*.part"):
             unfinished.unlink(missing_ok=True)
-        for kept in self.checkpoint.parent.glob("step-*.ckpt"):
+        for kept in self.folder.checkpoints.glob("step-*.ckpt"):
             if int(kept.stem.removeprefix("step-")) > self.step:
                 kept.unlink()
         samples = self.folder.samples
@@ -154,15 +157,13 @@ def run_to_go_on(options: TrainOptions) -> Path | None:
 
 
 def find_earlier(path: Path) -> Earlier | None:
-    """What there is to go on from in a run folder; None if the run has yet to begin.
+    """What there is to go on from in a run folder, which exists; None if the run has yet to begin.
 
     A run that was stopped before its first checkpoint begins anew: what it left is taken away.
 
     Raises:
         ValueError: the checkpoint is damaged or not there any more.
     """
-    if not path.exists():
-        return None
     folder = RunFolder(path)
     last = folder.checkpoints / "last.ckpt"
     result = json.loads(folder.result.read_text(encoding="utf-8")) if folder.result.is_file() else {}
@@ -180,9 +181,7 @@ def find_earlier(path: Path) -> Earlier | None:
     training, pace, selection = values["training"], values["callbacks"]["Pace"], values["callbacks"]["Selection"]
     return Earlier(
         folder,
-        last,
-        content.options,
-        values[KEY],
+        content,
         values["global_step"],
         max(pace["seconds"], result.get("seconds", 0.0)),
         pace["seconds"],

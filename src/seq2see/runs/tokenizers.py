@@ -10,12 +10,17 @@ from seq2see.text import Tokenizer, tagged
 BPE_LEARNS_FROM = 250_000  # pairs at most, evenly over all: more hardly change the merges, and no text is unknown
 
 
-def fit_tokenizers(pairs: Sequence[Pair], options: TrainOptions) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of sources and targets, with the same ids if the vocabulary is shared.
+Tokenizers = tuple[Tokenizer, Tokenizer]
+"""Those of sources and targets, with the same ids if the vocabulary is shared."""
+
+
+def fit_tokenizers(pairs: Sequence[Pair], options: TrainOptions, known: Tokenizers | None = None) -> Tokenizers:
+    """The tokenizers of these pairs.
 
     Args:
         pairs: the training pairs.
         options: with nothing left open.
+        known: those to go on with, and to add new symbols to; None: new ones.
 
     Raises:
         ValueError: `tokenizer.vocab_size` leaves no room for a symbol.
@@ -24,15 +29,19 @@ def fit_tokenizers(pairs: Sequence[Pair], options: TrainOptions) -> tuple[Tokeni
     separator = tag_separator(options.task)
 
     def fitted(kind: TokenizerKind, sides: tuple[str, ...], tag_separator: str | None) -> Tokenizer:
+        before = None if known is None else known[sides[0] == "target"]
+        tag_separator = tag_separator or (before and before.tag_separator)
         step = -(-len(pairs) // BPE_LEARNS_FROM) if kind is TokenizerKind.bpe and pairs else 1
         lines = chain.from_iterable(islice(_lines(pairs, side, tag_separator), 0, None, step) for side in sides)
         size, normalize = chosen.vocab_size, chosen.normalize
+        if before is not None:
+            return before.grown(lines, vocab_size=size, tag_separator=tag_separator)
         return Tokenizer.fit(kind, lines, vocab_size=size, normalize=normalize, tag_separator=tag_separator)
 
     assert chosen.source is not None and chosen.target is not None
     if chosen.shared:
         both = fitted(chosen.source, ("source", "target"), separator)
-        return both, both if separator is None else both.without_tags()
+        return both, both.without_tags()
     return fitted(chosen.source, ("source",), separator), fitted(chosen.target, ("target",), None)
 
 

@@ -4,7 +4,7 @@ import json
 import platform
 import random
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -24,6 +24,7 @@ from seq2see.runs.evaluate import Evaluation, evaluate_pairs
 from seq2see.runs.expected import expected_of
 from seq2see.runs.failures import RunFailed, check_room, explained
 from seq2see.runs.folder import RunFolder
+from seq2see.runs.lock import alone_in
 from seq2see.runs.prepare import Prepared, prepare
 from seq2see.runs.resume import Earlier, find_earlier, run_to_go_on
 from seq2see.runs.signals import stop_if_asked
@@ -87,14 +88,26 @@ def train_run(options: TrainOptions) -> Result:
         What `result.json` says.
 
     Raises:
-        ValueError: the options or the data are wrong; no folder is left then, unless training had begun.
+        ValueError: the options or the data are wrong, or another process writes the run; no folder is left then,
+            unless training had begun.
     """
-    options, earlier = _goes_on(options)
+    with ExitStack() as until_the_end:
+        return _train_run(options, until_the_end)
+
+
+def _train_run(options: TrainOptions, until_the_end: ExitStack) -> Result:
+    place, earlier = run_to_go_on(options), None
+    if place is not None:
+        options = replace(options, run_dir=str(place), resume=None)
+    begun = place is not None and place.is_dir()
+    if place is not None and begun:
+        until_the_end.enter_context(alone_in(place))
+        earlier = find_earlier(place)
     watch = Stopwatch(0.0 if earlier is None else earlier.seconds)
     if earlier is None:
         RunFolder.check(options.run_dir)
     _seed_everything(options.seed)
-    prepared = prepare(options, goes_on=earlier is not None)
+    prepared = prepare(options, goes_on=None if earlier is None else earlier.checkpoint)
     changes: list[str] = []
     extended = False
     if earlier is not None:
@@ -106,7 +119,12 @@ def train_run(options: TrainOptions) -> Result:
         if earlier.is_completed and not extended:
             return _complete_already(earlier, changes)
     versions = _versions()
-    folder = RunFolder.claim(options.run_dir, kind=options.task.kind) if earlier is None else earlier.folder
+    if earlier is None:
+        folder = RunFolder.claim(options.run_dir, kind=options.task.kind)
+        if not begun:
+            until_the_end.enter_context(alone_in(folder.path))
+    else:
+        folder = earlier.folder
     terminal = Terminal(folder.path / "train.log")
     result = Result(versions=versions, folder=folder.path)
     if earlier is not None:
@@ -161,14 +179,6 @@ def train_run(options: TrainOptions) -> Result:
             with suppress(OSError):  # a full disk has been reported already
                 result.write(folder)
     return result
-
-
-def _goes_on(options: TrainOptions) -> tuple[TrainOptions, Earlier | None]:
-    """The options of a run in its own folder, and what an earlier process left there of it."""
-    folder = run_to_go_on(options)
-    if folder is None:
-        return options, None
-    return replace(options, run_dir=str(folder), resume=None), find_earlier(folder)
 
 
 def _train(

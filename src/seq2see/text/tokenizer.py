@@ -90,27 +90,54 @@ class Tokenizer:
             ValueError: `vocab_size` leaves no room for a symbol (for `bpe`: for the 256 bytes).
         """
         _check_size(kind, vocab_size, num_tags=0)
-        counts: Counter[str] = Counter()  # of tags
-
-        def texts() -> Iterator[str]:
-            for line in lines:
-                tags, text = ([], line) if tag_separator is None else parted(line, tag_separator)
-                counts.update(normalized(tag, normalize) for tag in tags)
-                yield normalized(text, normalize)
-
+        counts: Counter[str] = Counter()
+        texts = _texts(lines, normalize, tag_separator, counts)
         merges: list[vocabulary.Merge] = []
         if kind is TokenizerKind.bpe:
-            merges = vocabulary.bpe_merges(texts(), vocab_size)
+            merges = vocabulary.bpe_merges(texts, vocab_size)
             if vocab_size is not None:
                 merges = vocabulary.first_merges(merges, vocab_size - len(counts))
             symbols = vocabulary.bpe_symbols(merges)
         else:
-            symbols = (vocabulary.char_symbols if kind is TokenizerKind.char else vocabulary.word_symbols)(texts())
+            symbols = _symbols_of(kind, texts)
             if vocab_size is not None:
                 symbols = symbols[: max(vocab_size - len(vocabulary.SPECIAL_KEYS) - len(counts), 0)]
         _check_size(kind, vocab_size, num_tags=len(counts))
         tags = vocabulary.commonest(counts)
         return cls(kind, symbols, merges, normalize=normalize, tags=tags, tag_separator=tag_separator)
+
+    def grown(
+        self, lines: Iterable[str], *, vocab_size: int | None = None, tag_separator: str | None = None
+    ) -> "Tokenizer":
+        """This tokenizer with new ids for what the lines have and it does not: symbols, and tags, commonest first.
+
+        New symbols of text come last. New tags stand behind the known ones, and so before all text, whose ids rise (see
+        `ids_in`). Bytes can spell any text, so that to `bpe` only tags are new.
+
+        Args:
+            lines: texts of its side; read once.
+            vocab_size: entries up to which symbols are added (tags always are); None: all.
+            tag_separator: as in `fit`; None: its own.
+        """
+        separator = tag_separator or self.tag_separator
+        counts: Counter[str] = Counter()
+        texts = _texts(lines, self.normalize, separator, counts)
+        symbols = [] if self.kind is TokenizerKind.bpe else _symbols_of(self.kind, texts)
+        for _ in texts if separator is not None else ():  # nobody has asked for those of `bpe` yet
+            pass
+        tags = [*self._tags, *(tag for tag in vocabulary.commonest(counts) if tag not in self._id_of_tag)]
+        known = dict.fromkeys(self._symbols[self._first_text_id :])
+        new = [symbol for symbol in symbols if symbol not in known]
+        if vocab_size is not None:
+            new = new[: max(vocab_size - len(vocabulary.SPECIAL_KEYS) - len(tags) - len(known), 0)]
+        return Tokenizer(
+            self.kind, [*known, *new], self._merges, normalize=self.normalize, tags=tags, tag_separator=separator
+        )
+
+    def ids_in(self, other: "Tokenizer") -> list[int | None]:
+        """For each id, in order, the one that another tokenizer gives to the same symbol; None if it has none."""
+        ids = {symbol: number for number, symbol in enumerate(other._symbols)}
+        return [ids.get(symbol) for symbol in self._symbols]
 
     @property
     def vocab_size(self) -> int:
@@ -280,6 +307,20 @@ class Tokenizer:
     def fingerprint(self) -> str:
         """32 hexadecimal digits: equal for tokenizers that give the same ids to every text."""
         return blake2b(json.dumps(self.state(), sort_keys=True).encode("utf-8"), digest_size=16).hexdigest()
+
+
+def _texts(
+    lines: Iterable[str], normalize: Normalize, tag_separator: str | None, counts: Counter[str]
+) -> Iterator[str]:
+    """The texts of the lines, while their tags are counted."""
+    for line in lines:
+        tags, text = ([], line) if tag_separator is None else parted(line, tag_separator)
+        counts.update(normalized(tag, normalize) for tag in tags)
+        yield normalized(text, normalize)
+
+
+def _symbols_of(kind: TokenizerKind, texts: Iterable[str]) -> list[str]:
+    return (vocabulary.char_symbols if kind is TokenizerKind.char else vocabulary.word_symbols)(texts)
 
 
 def _check_size(kind: TokenizerKind, vocab_size: int | None, *, num_tags: int) -> None:

@@ -9,13 +9,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from seq2see.options import DataReportOptions, TokenizerKind, tag_separator
+from seq2see.options import DataReportOptions, InitTokenizer, TokenizerKind, tag_separator
 from seq2see.runs.choices import Facts, choose
 from seq2see.runs.config import to_plain
 from seq2see.runs.data import task_of
 from seq2see.runs.data_report.counts import Counted, SplitCounts, Symbol, Vocabulary, count_split, vocabulary_of
 from seq2see.runs.data_report.overlap import Keys, Leak, Repeats, leak, repeats_in
-from seq2see.runs.tokenizers import fit_tokenizers
+from seq2see.runs.tokenizers import Tokenizers, fit_tokenizers
 from seq2see.tasks import Pair, Task
 from seq2see.tasks.whole_file import write_text
 from seq2see.text import Tokenizer, normalize
@@ -107,11 +107,12 @@ def data_report(options: DataReportOptions) -> DataReport:
     Raises:
         ValueError: the options or the data are wrong.
     """
+    options, known = (options, None) if options.init is None else _started(options)
     task = task_of(options)
     pairs = _splits(task)
     has_tags = tag_separator(options.task) is not None
     filled, reasons = choose(options, Facts.of(pairs["train"], has_tags=has_tags))
-    source, target = fit_tokenizers(pairs["train"], filled)
+    source, target = fit_tokenizers(pairs["train"], filled, known)
     counted = {
         split: count_split(some, source, target, filled.data.max_length if split == "train" else None)
         for split, some in pairs.items()
@@ -134,6 +135,13 @@ def data_report(options: DataReportOptions) -> DataReport:
         options=plain,
         reasons=reasons,
     )
+
+
+def _started(options: DataReportOptions) -> tuple[DataReportOptions, Tokenizers | None]:
+    from seq2see.runs.init import begin  # torch
+
+    options, init = begin(options)
+    return options, init.tokenizers if init and options.init_tokenizer is InitTokenizer.keep else None
 
 
 def _splits(task: Task) -> dict[str, Sequence[Pair]]:

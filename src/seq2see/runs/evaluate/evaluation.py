@@ -30,6 +30,7 @@ from seq2see.options import TokenizerKind
 from seq2see.runs.alignment import alignment_scores
 from seq2see.runs.checkpoint import Trained
 from seq2see.runs.config import to_plain
+from seq2see.runs.lock import alone_in
 from seq2see.tasks import Pair
 from seq2see.tasks.whole_file import write_text
 from seq2see.text import UNK, parted
@@ -71,8 +72,16 @@ class Evaluation:
     page: str | None = field(default=None, repr=False)
 
     def write(self, folder: Path, name: str) -> list[Path]:
-        """`<name>.json` (scores), `<name>.tsv` (every translation), `<name>.html` (the page); returns their paths."""
+        """`<name>.json` (scores), `<name>.tsv` (every translation), `<name>.html` (the page); returns their paths.
+
+        Raises:
+            ValueError: another process writes the folder.
+        """
         folder.mkdir(parents=True, exist_ok=True)
+        with alone_in(folder):
+            return self._write(folder, name)
+
+    def _write(self, folder: Path, name: str) -> list[Path]:
         report = {"scores": self.scores, **self.details, "notes": self.notes}
         write_text(folder / f"{name}.json", json.dumps(report, indent=2, ensure_ascii=False) + "\n")
         rows = [
