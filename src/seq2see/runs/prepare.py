@@ -1,7 +1,7 @@
 """All that stands before the first step: pairs, tokenizers, ids, budget and model. Nothing is written."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -11,6 +11,7 @@ from seq2see.options import Position, TrainOptions, seconds_of
 from seq2see.runs.checkpoint import Trained, load, longest_output
 from seq2see.runs.choices import choose
 from seq2see.runs.corpus import corpus_of
+from seq2see.runs.data import with_whole_paths
 from seq2see.tasks import Pair, Task
 from seq2see.text import Tokenizer
 from seq2see.training.budget import Budget
@@ -50,6 +51,7 @@ def prepare(options: TrainOptions, *, goes_on: bool = False) -> Prepared:
     corpus = corpus_of(options)
     task, source, target, encoded = corpus.task, corpus.source_tokenizer, corpus.target_tokenizer, corpus.train
     options, notes = choose(options, corpus.facts)
+    options = replace(options, task=with_whole_paths(options.task))
     valid_pairs = list(task.pairs("valid"))[:NUM_VALIDATION]
     valid = EncodedPairs.from_pairs(valid_pairs, source, target)
     notes = [*task.notes, *notes]
