@@ -69,12 +69,18 @@ def test_any_text_without_tabs_and_line_ends_comes_back_from_tsv_byte_for_byte(f
 
 
 @QUICK
-@given(st.lists(st.tuples(without_nul, without_nul), min_size=1, max_size=6))
-def test_any_text_comes_back_from_csv_as_the_standard_writer_wrote_it(folder, rows):
+@given(
+    st.lists(st.tuples(without_nul, without_nul), min_size=1, max_size=6),
+    st.sampled_from([None, *";\t|^]-\\ "]),
+    st.sampled_from(["utf-8", "utf-16-le"]),
+)
+def test_any_text_comes_back_from_csv_as_the_standard_writer_wrote_it(folder, rows, delimiter, encoding):
     buffer = io.StringIO(newline="")
-    csv.writer(buffer, quoting=csv.QUOTE_ALL).writerows([NAMES, *rows])
+    csv.writer(buffer, quoting=csv.QUOTE_ALL, delimiter=delimiter or ",").writerows([NAMES, *rows])
+    data = buffer.getvalue().encode(encoding)
 
-    assert read(folder / "x.csv", buffer.getvalue(), source="source", target="target")[0] == rows
+    keys = {"source": "source", "target": "target", "delimiter": delimiter, "encoding": encoding}
+    assert read(folder / "x.csv", data, **keys)[0] == rows
 
 
 @QUICK
@@ -487,7 +493,9 @@ def test_parallel_lines_keep_their_tabs_and_a_line_that_is_blank_in_one_file_is_
     sides[1].write_bytes(b"d\te\n \nf\n")
     pairs, notes = read(sides)
     assert pairs == [("a\tb", "d\te"), ("c", "f")]
-    assert notes == [f"{sides[0]} and {sides[1]}: 1 blank line skipped"]
+    shown = f"{sides[0]} and {sides[1]}"
+    looks = f"{shown}: read as a file of sources and one of targets, though both look like pairs"
+    assert notes == [looks, f"{shown}: 1 blank line skipped"]
 
     sides[1].write_bytes(b"d\n \n\n")
     assert complaint(sides).startswith("x.de, line 3: empty target")

@@ -88,7 +88,7 @@ def read_pairs(files: FileSet, manner: Manner) -> Reading:
         )
     else:
         ledgers = [Ledger(shown, manner.on_bad_line)]
-        pairs = pairs_of_lines(_side_by_side(names, ledgers[0], manner.encoding), names, ledgers[0])
+        pairs = pairs_of_lines(_side_by_side(names, ledgers[0], manner.encoding, notes), names, ledgers[0])
     first = Path(names[0]).name
     table = PairTable.of(watched(pairs, f"reading {first}" if len(names) == 1 else f"reading {first} and more"))
     if not table:
@@ -158,7 +158,9 @@ def _in_and_out(rows: Iterable[Row], ledger: Ledger) -> Iterator[Row]:
             ledger.bad(number, "not of the shape 'IN: source OUT: target' as the first line", "write it so")
 
 
-def _side_by_side(names: list[str], ledger: Ledger, encoding: str) -> Iterator[tuple[int, str | None, str | None]]:
+def _side_by_side(
+    names: list[str], ledger: Ledger, encoding: str, notes: list[str]
+) -> Iterator[tuple[int, str | None, str | None]]:
     counts = [count_lines(found(name), name, encoding) for name in names]
     if counts[0] != counts[1]:
         shorter = counts.index(min(counts))
@@ -171,6 +173,8 @@ def _side_by_side(names: list[str], ledger: Ledger, encoding: str) -> Iterator[t
         ended = any(line is None or line.endswith("\n") for line in (source, target))
         if counts == [1, 1] and not ended and has_bare_returns([str(source), str(target)]):
             raise ledger.error(number, *say_bare_returns())
+        if number == 1 and all("\t" in (line or "") or " OUT: " in (line or "") for line in (source, target)):
+            notes.append(f"{ledger.name}: read as a file of sources and one of targets, though both look like pairs")
         yield number, None if source is None else content(source), None if target is None else content(target)
 
 
