@@ -142,7 +142,7 @@ def _recognised(rows: Iterator[Row], ledger: Ledger, notes: list[str]) -> Iterat
         if second is None:
             raise ledger.error(number, *say_bare_returns())
         return chain([first, second], rows)
-    if line.startswith("in: ") and " out: " in line:
+    if len(fields) == 1 and fields[0].startswith("IN: ") and " OUT: " in fields[0]:
         notes.append(f"{ledger.name}: read as lines of the shape 'IN: source OUT: target'")
         return _in_and_out(chain([first], rows), ledger)
     return chain([first], rows)
