@@ -269,6 +269,10 @@ def test_other_delimiters_are_set_and_a_semicolon_is_suggested(tmp_path):
     for columns in ({}, {"source": "en", "target": "sv"}, {"source": 0, "target": 1}):
         assert "or set data.delimiter=';' if that separates the columns" in complaint(path, **columns)
     assert "or set data.delimiter=';'" in complaint(path, "a, b;c\nd, e, f;g\n")
+    pairs, (note,) = read(path, "a, b;c\n")
+    assert pairs == [("a", " b;c")] and note.endswith(
+        "line 1: separated at its commas, or set data.delimiter=';' if that separates the columns"
+    )
     assert read(path, 'a\t"b\tc"\n', delimiter="tab")[0] == [("a", "b\tc")]
     assert "data.delimiter=tab" in complaint(path, "a\tb\n")
     assert read(tmp_path / "x.tsv", 'a|"b\n', delimiter="|")[0] == [("a", '"b')]

@@ -58,6 +58,8 @@ def pairs_of_rows(
     source, target, features = places[0] or 0, 1 if places[1] is None else places[1], places[2]
     if not _has_names(columns):
         rows = _again(first, rows)
+    if delimiter == "," and (hint := _say_delimiter(header, delimiter)):
+        notes.append(f"{ledger.name}, line {number}: separated at its commas{hint}")
     for number, fields in rows:
         if len(fields) != num_fields:
             ledger.bad(number, _say_fields(len(fields), num_fields), _remedy(fields, columns, delimiter))
