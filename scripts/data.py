@@ -13,7 +13,7 @@ nothing is written but the output file. The settings that change what is shown:
   tokenizer.source=  tokenizer.target=    char, word, bpe; tokenizer.vocab_size=  tokenizer.shared=
   tokenizer.normalize=nfc  or none
   data.max_length=         tokens a side; longer training pairs are counted
-  data.on_bad_line=error   or skip
+  data.on_bad_line=error   or skip; data.delimiter=  data.encoding=utf-8  of text files
   output=                  a .json file
 All keys with their meaning: src/seq2see/options/
 """

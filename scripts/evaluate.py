@@ -11,7 +11,9 @@ Examples:
 Settings:
   ckpt=            a run folder (its best checkpoint) or a .ckpt file; [A,B] several
   split=test       or train, valid, ood
-  task.test=       a file of other pairs
+  task.test=       files of other pairs, read as the run's training files were, unless you set
+                   task.source=  task.target=  task.features=  task.features_separator=
+                   data.on_bad_line=  data.delimiter=  data.encoding=
   decode.beam_size=  decode.max_length=  ...     unset: as the run decoded
   output=          folder for <split>.json, .tsv and .html; unset: RUN/evaluation
   baselines=true   what copying and the training pairs alone would score

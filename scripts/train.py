@@ -18,6 +18,7 @@ Settings are key=value. The most used, with their defaults:
   optim.lr=  optim.warmup_steps=  optim.schedule=linear   what is unset follows the task
   trainer.max_steps=  trainer.max_epochs=  trainer.max_time=00:00:15:00
   data.batch_size= or data.batch_tokens=
+  data.on_bad_line=error  data.delimiter=  data.encoding=utf-8   how text files are read
   tokenizer.source=  tokenizer.target=    char, word, bpe
   seed=0  run_dir=  logger=default  attention_log.enabled=true
   resume=                  a run, or auto: the one in run_dir, if it has begun

@@ -6,8 +6,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seq2see.options import FilesOptions, HubOptions, Normalize, Split, TokenizerOptions, TrainOptions
-from seq2see.runs.data import keep_split_off, pairs_of
+from seq2see.options import (
+    DataOptions,
+    FilesOptions,
+    HubOptions,
+    LettersOptions,
+    Normalize,
+    OnBadLine,
+    OtherData,
+    OtherText,
+    Split,
+    TokenizerOptions,
+    TrainOptions,
+)
+from seq2see.runs.data import keep_split_off, pairs_of, read_pairs, with_whole_paths
 from seq2see.tasks import Pair
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(lambda text: text.strip())
@@ -78,3 +90,93 @@ def test_tags_stand_in_a_column_of_their_own(tmp_path):
     keep_split_off(tmp_path / "data", Given(pairs), options)
 
     assert list(pairs_of(options, Split.valid, run=tmp_path)) == pairs
+
+
+def other_pairs(path, data, task, *, text=None, **columns):
+    """The pairs of a test file with these bytes for a run with this task, and the notes."""
+    path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8"))
+    notes = []
+    run = TrainOptions(task=task, tokenizer=AS_IT_IS, data=DataOptions(delimiter=None))
+    pairs = read_pairs(OtherData(str(path), **columns), text or OtherText(), run, notes)
+    return [(pair.source, pair.target) for pair in pairs], [note for note in notes if "split off" not in note]
+
+
+COPY, PARALLEL = LettersOptions("copy"), FilesOptions(train=["a.en", "a.de"])
+SWAPPED, NAMED = FilesOptions(train="x.tsv", source=1, target=0), FilesOptions(train="x.csv", source="sv", target="en")
+HUB = HubOptions(path="x", source="sv", target="en")
+
+
+def test_other_files_are_read_as_the_runs_own(tmp_path):
+    assert other_pairs(tmp_path / "x.tsv", "a\tb\n", SWAPPED)[0] == [("b", "a")]
+    assert other_pairs(tmp_path / "x.tsv", "1\ta\tb\n", FilesOptions(train="x", source=1, target=2))[0] == [("a", "b")]
+    for task in (NAMED, HUB):
+        assert other_pairs(tmp_path / "x.csv", "en,id,sv\na,1,b\n", task)[0] == [("b", "a")]
+        assert other_pairs(tmp_path / "x.jsonl", '{"en": "a", "sv": "b"}\n', task)[0] == [("b", "a")]
+    for task in (COPY, PARALLEL, FilesOptions(train="x.tsv")):
+        assert other_pairs(tmp_path / "x.tsv", "a\tb\n", task)[0] == [("a", "b")]
+        pairs, (note,) = other_pairs(tmp_path / "x.tsv", "target\tsource\nb\ta\n", task)
+        assert pairs == [("a", "b")] and "read as the names of the columns" in note
+    tags = FilesOptions(train="x", source=1, target=2, features=0)
+    assert other_pairs(tmp_path / "x.tsv", "V;PST\tgo\twent\n", tags)[0] == [("V;PST\tgo", "went")]
+
+
+def test_every_part_of_how_other_files_are_read_can_be_replaced(tmp_path):
+    path = tmp_path / "x.tsv"
+    for task in (COPY, PARALLEL, SWAPPED, NAMED, HUB):
+        assert other_pairs(path, "a\tb\tc\n", task, source=2, target=1)[0] == [("c", "b")]
+        keys = {"source": "x", "target": "y"}
+        assert other_pairs(tmp_path / "x.jsonl", '{"x": "a", "y": "b"}', task, **keys)[0] == [("a", "b")]
+    text = OtherText(OnBadLine.skip, delimiter=";", encoding="cp1252")
+    pairs, notes = other_pairs(path, "\u00f6;b\n\na\n".encode("cp1252"), COPY, text=text)
+    assert pairs == [("\u00f6", "b")]
+    assert notes == [
+        f"{path}: 1 blank line skipped",
+        f"{path}: 1 bad line skipped, the first is line 3: 1 field where 2 were expected",
+    ]
+    tags = FilesOptions(train="x", source=0, target=1, features=2)
+    assert other_pairs(path, "V|PST\tgo\twent\n", tags, source=1, target=2, features=0, features_separator="|")[0] == [
+        ("V|PST\tgo", "went")
+    ]
+
+
+def test_a_file_without_the_runs_columns_is_refused_with_the_keys_to_set(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"no column 'sv' \(task.source\).* as in task.source=0 task.target=1, if this"
+    ):
+        other_pairs(tmp_path / "x.tsv", "a\tb\n", HUB)
+    with pytest.raises(ValueError, match=r"no key '1'.* choose with task.source"):
+        other_pairs(tmp_path / "x.jsonl", '{"source": "a", "target": "b"}', SWAPPED)
+
+
+def test_parallel_files_are_read_whatever_columns_the_run_has_unless_these_are_of_tags(tmp_path):
+    sides = {"source": str(tmp_path / "x.en"), "target": str(tmp_path / "x.de")}
+    for side, text in zip(sides.values(), ("a", "b"), strict=True):
+        (tmp_path / side).write_text(text)
+    for task in (COPY, PARALLEL, SWAPPED, NAMED, HUB):
+        for files in (sides, list(sides.values())):
+            assert list(read_pairs(OtherData(files), OtherText(), options_for(task), [])) == [Pair("a", "b")]
+    tags = options_for(FilesOptions(train="x", features=2))
+    with pytest.raises(
+        ValueError, match=r"the model reads tags \(task.features=2\), and parallel files have no columns"
+    ):
+        read_pairs(OtherData(sides), OtherText(), tags, [])
+    with pytest.raises(ValueError, match="the model was trained without tags"):
+        other_pairs(tmp_path / "x.tsv", "a\tb\n", COPY, features=2)
+
+
+def test_the_paths_of_a_run_are_whole_so_that_it_goes_on_from_another_folder(tmp_path, monkeypatch):
+    here = tmp_path / "a [b]"
+    (here / "hub").mkdir(parents=True)
+    (here / "part-1.tsv").write_text("a\tb\n")
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    files = FilesOptions(train="part-*.tsv", valid=["~/x.src", "x.tgt"], test={"source": "../a", "target": "/b"})
+    whole = with_whole_paths(files)
+    monkeypatch.chdir(tmp_path)
+    assert list(pairs_of(options_for(FilesOptions(train=whole.train)), Split.train, run=None)) == [Pair("a", "b")]
+    assert whole.valid == [f"{tmp_path}/x.src", f"{here}/x.tgt"]
+    assert whole.test == {"source": f"{here}/../a", "target": "/b"}
+    assert with_whole_paths(whole) == whole
+    monkeypatch.chdir(here)
+    hubs = [with_whole_paths(HubOptions(path=path, source=0, target=1)).path for path in ("hub", "org/name")]
+    assert hubs == [str(here / "hub"), "org/name"]

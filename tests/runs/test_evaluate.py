@@ -1,8 +1,10 @@
 """What an evaluation says and writes, and that it is what others would compute from its files."""
 
 import csv
+import gzip
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,10 @@ import sacrebleu
 import seq2see.evaluation as evaluation_room
 from seq2see.options import DecodeOptions, EvaluateOptions, OtherData, Split
 from seq2see.runs.checkpoint import load
-from seq2see.runs.config import compose_options
+from seq2see.runs.config import compose_options, config_folder
 from seq2see.runs.data import pairs_of
 from seq2see.runs.evaluate import checkpoints, command, evaluate, evaluate_pairs, evaluate_several
+from seq2see.runs.overrides import read_overrides
 from seq2see.runs.train import train_run
 from seq2see.tasks import Pair
 from seq2see.text import DataError
@@ -225,10 +228,10 @@ def test_baselines_need_the_training_pairs_and_are_left_out_with_a_note(
     assert baselines["nearest"]["ser"] < baselines["most_frequent"]["ser"]
     assert baselines["searched"] == baselines["training_pairs"] == 300
 
-    def without_training(options: object, split: Split, *, run: Path | None) -> object:
+    def without_training(options: object, split: Split, *, run: Path | None, notes: list[str] | None = None) -> object:
         if split is Split.train:
             raise DataError("pairs.tsv: no such file, there is nothing")
-        return pairs_of(options, split, run=run)  # type: ignore[arg-type]
+        return pairs_of(options, split, run=run, notes=notes)  # type: ignore[arg-type]
 
     monkeypatch.setattr(checkpoints, "pairs_of", without_training)
     evaluation, _ = evaluate(options)
@@ -248,6 +251,65 @@ def test_pairs_unlike_those_of_training_are_a_split_of_their_own(small_run: Path
 def test_other_data_do_not_replace_the_runs_own_scores(small_run: Path, tmp_path: Path) -> None:
     _, files = evaluate(other_data(small_run, tmp_path, "a b\ta b", name="test.tsv"))
     assert [file.name for file in files] == ["other-test.json", "other-test.tsv", "other-test.html"]
+
+
+WORDS = [(f"a{n} b", f"b a{n}") for n in range(40)]
+
+
+def gz(path: Path, lines: Iterable[str]) -> None:
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode("utf-8")))
+
+
+@pytest.mark.parametrize("shape", ["two shards of JSONL", "CSV with swapped columns", "a gz pair of parallel files"])
+def test_another_file_of_the_training_files_shape_is_scored_with_no_more_typed_than_its_name(
+    shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for name, pairs in (("train-1", WORDS[:20]), ("train-2", WORDS[20:]), ("new", WORDS[:7])):
+        if shape == "two shards of JSONL":
+            objects = [json.dumps({"in": source, "out": target}) + "\n" for source, target in pairs]
+            Path(f"{name}.jsonl").write_text("\n".join(objects))
+            keys, new = ["task.train=[train-1.jsonl,train-2.jsonl]", "task.source=in", "task.target=out"], "new.jsonl"
+        elif shape == "CSV with swapped columns":
+            Path(f"{name}.csv").write_text("sv,en\n\n" + "\n\n".join(f"{target},{source}" for source, target in pairs))
+            keys, new = ["task.train=train-?.csv", "task.source=en", "task.target=sv"], "new.csv"
+        else:
+            for side, suffix in enumerate(("src", "tgt")):
+                both = [*WORDS, ("", "")] if name == "train-1" else [*pairs[:3], ("", ""), *pairs[3:]]
+                gz(Path(f"{name}.{suffix}.gz"), [pair[side] for pair in both])
+            keys, new = ["task.train=[train-1.src.gz,train-1.tgt.gz]"], "[new.src.gz,new.tgt.gz]"
+    tiny = ["model.d_model=16", "model.d_ff=16", "trainer.max_steps=2", "attention_log.enabled=false", "logger=none"]
+    typed = read_overrides("train", ["task=files", *keys, "run_dir=../run", *tiny], config_folder())
+    train_run(compose_options("train", typed))
+    monkeypatch.chdir(tmp_path)
+    assert load("run").options.task.train != "train-?.csv"  # whole paths
+    for splits in (["split=train"], ["split=test"]):
+        typed = read_overrides("evaluate", ["ckpt=run", "report=false", *splits], config_folder())
+        number = len(evaluate(compose_options("evaluate", typed))[0].pairs)
+        assert number == (4 if splits == ["split=test"] else 32)
+    monkeypatch.chdir("here")
+    capsys.readouterr()
+    typed = read_overrides("evaluate", ["../run", f"task.test={new}", "output=../scores"], config_folder())
+    command(compose_options("evaluate", typed))
+    report = json.loads((tmp_path / "scores" / "new.json").read_text())
+    blank = {"new.jsonl": 6, "new.csv": 7}.get(new, 1)
+    said = f"{new if new[0] != '[' else 'new.src.gz and new.tgt.gz'}: {blank} blank line{'s' * (blank > 1)} skipped"
+    assert report["pairs"] == 7 and said in report["notes"]
+    shown = capsys.readouterr().out
+    assert shown.startswith("new: 7 pairs, ") and said in " ".join(shown.split())
+    if shape == "CSV with swapped columns":
+        assert load("../run").evaluate("new.csv").scores == pytest.approx(report["scores"])
+    rows = rows_of(tmp_path / "scores" / "new.tsv")
+    assert [(row[0], row[1]) for row in rows] == WORDS[:7]
+
+
+def test_several_checkpoints_say_how_the_file_was_read(small_run: Path, tmp_path: Path) -> None:
+    options = other_data(small_run, tmp_path, "a b\ta b", "", "c\tc")
+    options.ckpt = [str(small_run)] * 2
+    evaluations, comparison, _ = evaluate_several(options)
+    assert comparison["pairs"] == 2 and comparison["notes"] == [f"{tmp_path / 'new.tsv'}: 1 blank line skipped"]
+    assert comparison["notes"][0] in evaluations[1].notes
 
 
 def test_a_run_that_cannot_be_written_to_still_gives_its_scores(small_run: Path, tmp_path: Path) -> None:
@@ -290,7 +352,7 @@ def test_checkpoints_with_other_test_pairs_are_refused(
     small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = iter([30, 29])
-    monkeypatch.setattr(checkpoints, "pairs_of", lambda *args, run: pairs_of(*args, run=run)[: next(sizes)])
+    monkeypatch.setattr(checkpoints, "pairs_of", lambda *args, run, notes: pairs_of(*args, run=run)[: next(sizes)])
     with pytest.raises(ValueError, match="other pairs .*29 pairs instead of 30.*set task.test=FILE"):
         evaluate_several(EvaluateOptions(ckpt=[str(small_run), str(small_run)]))
 

@@ -7,8 +7,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seq2see.runs.config import config_folder
+from seq2see.runs.config import compose_options, config_folder, to_yaml
 from seq2see.runs.overrides import UsageError, quoted, read_overrides
+from seq2see.runs.shell import options_of
 
 
 def read(*arguments: str, command: str = "train") -> list[str]:
@@ -78,6 +79,58 @@ def test_two_parallel_files_are_a_list_unless_a_file_has_that_name(
     assert as_hydra_reads(read(*typed)[1]) == ["a b.src", "a b.tgt"]
     (tmp_path / "[a b.src,a b.tgt]").touch()
     assert as_hydra_reads(read(*typed)[1]) == "[a b.src,a b.tgt]"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("{source: a b.txt, target: c.txt}", {"source": "a b.txt", "target": "c.txt"}),
+        ("{target:'it\\'s',source:a,b.txt}", {"target": "it's", "source": "a,b.txt"}),
+        ("{source: ~/a.tsv, target: [b].txt}", {"source": "~/a.tsv", "target": "[b].txt"}),
+        ("{source: a, source: b}", "{source: a, source: b}"),
+        ("part-*.tsv", "part-*.tsv"),
+        ("[part-*.tsv,b.jsonl]", ["part-*.tsv", "b.jsonl"]),
+    ],
+)
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_sides_of_parallel_files_are_named_and_come_back_from_a_config(
+    typed: str, meant: object, command: str, tmp_path: Path
+) -> None:
+    task = ["task=files", "task.train=x"] if command == "train" else []
+    assert as_hydra_reads(read(*task, f"task.test={typed}", command=command)[-1]) == meant
+    if command == "train":
+        options = compose_options(
+            "train", read(*task, f"task.valid={typed}", "data.delimiter=;", "data.encoding=cp1252")
+        )
+        assert options.task.valid == meant and options.data.delimiter == ";"
+        (tmp_path / "config.yaml").write_text(to_yaml(options), encoding="utf-8")
+        assert compose_options("train", read(f"config={tmp_path / 'config.yaml'}")) == options
+
+
+@pytest.mark.parametrize("value", [";", ",", "|", "tab", "\t", " ", "\\", "'", "1"])
+def test_any_delimiter_is_typed_as_it_is(value: str, tmp_path: Path) -> None:
+    options = compose_options("train", read(f"data.delimiter={value}"))
+    assert options.data.delimiter == value
+    (tmp_path / "config.yaml").write_text(to_yaml(options), encoding="utf-8")
+    assert compose_options("train", read(f"config={tmp_path / 'config.yaml'}")) == options
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (["data.delimiter=ab"], r"data.delimiter \(ab\) must be one character, no quote mark and no line end, or tab"),
+        (['data.delimiter="'], "must be one character"),
+        (["data.encoding=utf-99"], r"data.encoding \(utf-99\) must be an encoding that Python knows, as utf-8"),
+        (["data.encoding=base64"], "must be an encoding"),
+        (["task.source=1", "task.target=0"], r"task.source \(1\) says how task.test is read: set task.test too"),
+        (["data.on_bad_line=skip"], "on_bad_line .* says how task.test is read"),
+        (["task.test=x", "task.source=1"], "task.source .* and task.target .* go together"),
+        (["task.test=[]"], "task.test .* must be a path, a glob or several"),
+    ],
+)
+def test_how_other_data_are_read_is_checked_before_a_checkpoint_is(typed: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        options_of("evaluate", read("ckpt=x", *typed, command="evaluate"))
 
 
 def test_column_names_stay_text_and_column_numbers_numbers() -> None:

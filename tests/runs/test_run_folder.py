@@ -234,3 +234,25 @@ def test_texts_longer_than_the_models_positions_are_refused_before_training(tmp_
     with pytest.raises(ValueError, match=r"model.max_positions \(5\) is less than the \d+ tokens"):
         train_run(compose_options("train", [*overrides, f"run_dir={tmp_path / 'run'}"]))
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_on_files_goes_on_is_repeated_and_scored_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for name, first in (("part-1.tsv", 0), ("part-2.tsv", 10), ("test.tsv", 20)):
+        Path(name).write_text("".join(f"a{n}\tb{n}\n" for n in range(first, first + 10)))
+    files = ["task=files", "task.train=part-*.tsv", "task.test=test.tsv"]
+    small = ["model.d_model=16", "model.d_ff=16", "attention_log.enabled=false", "logger=none"]
+
+    def train(*typed: str) -> str:
+        return train_run(compose_options("train", read_overrides("train", list(typed), config_folder()))).status
+
+    train(*files, *small, "run_dir=run", "trainer.max_steps=2")
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "there")
+    assert train("resume=../here/run", "trainer.max_steps=3") == "completed"
+    assert train("config=../here/run/config.yaml", "run_dir=again", "trainer.max_steps=2") == "completed"
+    evaluation, _ = evaluate(EvaluateOptions(ckpt="../here/run", report=False))
+    assert len(evaluation.pairs) == 10 and evaluation.details["baselines"]["training_pairs"] == 18

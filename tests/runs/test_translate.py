@@ -1,5 +1,6 @@
 """Lines in, as many lines out in the same order, whatever they hold and however they come."""
 
+import gzip
 import json
 import os
 import stat
@@ -298,6 +299,15 @@ def test_chunks_are_small_at_first_and_keep_all_lines() -> None:
     chunks = list(chunks_of(lines))
     assert [line for chunk in chunks for line in chunk] == lines
     assert len(chunks[0]) == 64 and max(map(len, chunks)) == MOST
+
+
+def test_packed_lines_are_unpacked_whatever_their_name(tmp_path: Path) -> None:
+    for name in ("in.txt", "in.txt.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(b"the dog\n\na cat"))
+        assert [line for chunk in read_chunks(str(tmp_path / name)) for line in chunk] == ["the dog", "", "a cat"]
+    (tmp_path / "in.txt.gz").write_bytes(b"the dog")
+    with pytest.raises(ValueError, match="in.txt.gz: cannot be unpacked"):
+        list(read_chunks(str(tmp_path / "in.txt.gz")))
 
 
 @POSIX

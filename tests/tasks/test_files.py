@@ -205,7 +205,7 @@ def test_a_train_size_beyond_the_file_is_noted(folder):
     assert task.notes[-1] == "task.train_size (5,000) is more than the 10 training pairs: all are used"
 
 
-@pytest.mark.parametrize("value", [7, ["a", "b", "c"], []])
-def test_a_path_is_one_name_or_two(value):
-    with pytest.raises(ValueError, match="must be a path, or two of parallel files"):
-        make_task(FilesOptions(train=value))
+@pytest.mark.parametrize("value", [7, ["a", 3], [], {"source": "a"}, {"source": "a", "target": ["b"]}])
+def test_files_are_a_name_several_or_two_sides(value):
+    with pytest.raises(ValueError, match=r"task.valid \(.* must be a path, a glob or several .* or two parallel files"):
+        FilesOptions(train="x.tsv", valid=value)

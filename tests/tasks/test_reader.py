@@ -1,11 +1,15 @@
 """Every format: what is read, byte for byte, and what is said of a line that cannot be."""
 
+import bz2
 import csv
 import gzip
 import io
 import json
+import lzma
 import os
 import re
+import tarfile
+import zipfile
 
 import pyarrow
 import pytest
@@ -19,7 +23,8 @@ from seq2see.text import DataError
 
 QUICK = settings(deadline=None, max_examples=100)
 printable = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(lambda text: text.strip())
-field = printable.map(lambda text: re.sub(r"[\t\n]", "", text).removesuffix("\r")).filter(lambda text: text.strip())
+without_nul = printable.map(lambda text: text.replace("\0", "")).filter(lambda text: text.strip())
+field = without_nul.map(lambda text: re.sub(r"[\t\n]", "", text).removesuffix("\r")).filter(lambda text: text.strip())
 fields = st.lists(st.tuples(field, field), min_size=1, max_size=6).filter(lambda rows: sorted(rows[0]) != NAMES)
 NAMES = ["source", "target"]
 
@@ -29,12 +34,17 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("files")
 
 
-def read(path, data=None, *, skip=False, **options):
+def read(path, data=None, *, skip=False, delimiter=None, encoding="utf-8", **options):
     """The training pairs of a file with these bytes, and the notes but for those on splits."""
     if data is not None:
         path.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
     name = [str(side) for side in path] if isinstance(path, list) else str(path)
-    task = make_task(FilesOptions(train=name, **options), on_bad_line=OnBadLine.skip if skip else OnBadLine.error)
+    task = make_task(
+        FilesOptions(train=name, **options),
+        on_bad_line=OnBadLine.skip if skip else OnBadLine.error,
+        delimiter=delimiter,
+        encoding=encoding,
+    )
     pairs = [(pair.source, pair.target) for pair in task.pairs("train")]
     return pairs, [note for note in task.notes if "split off" not in note]
 
@@ -59,12 +69,18 @@ def test_any_text_without_tabs_and_line_ends_comes_back_from_tsv_byte_for_byte(f
 
 
 @QUICK
-@given(st.lists(st.tuples(printable, printable), min_size=1, max_size=6))
-def test_any_text_comes_back_from_csv_as_the_standard_writer_wrote_it(folder, rows):
+@given(
+    st.lists(st.tuples(without_nul, without_nul), min_size=1, max_size=6),
+    st.sampled_from([None, *";\t|^]-\\ "]),
+    st.sampled_from(["utf-8", "utf-16-le"]),
+)
+def test_any_text_comes_back_from_csv_as_the_standard_writer_wrote_it(folder, rows, delimiter, encoding):
     buffer = io.StringIO(newline="")
-    csv.writer(buffer, quoting=csv.QUOTE_ALL).writerows([NAMES, *rows])
+    csv.writer(buffer, quoting=csv.QUOTE_ALL, delimiter=delimiter or ",").writerows([NAMES, *rows])
+    data = buffer.getvalue().encode(encoding)
 
-    assert read(folder / "x.csv", buffer.getvalue(), source="source", target="target")[0] == rows
+    keys = {"source": "source", "target": "target", "delimiter": delimiter, "encoding": encoding}
+    assert read(folder / "x.csv", data, **keys)[0] == rows
 
 
 @QUICK
@@ -145,7 +161,7 @@ BAD_LINES = {
     "one field": (
         "x.tsv",
         "a\tb\nc d\n",
-        "2: 1 field where 2 were expected, write source and target with one separator",
+        "2: 1 field where 2 were expected, write source and target with one tab between",
     ),
     "empty target": ("x.tsv", "a\tb\nc d\t\n", "2: empty target, fill it in or remove the line"),
     "empty source": ("x.tsv", "a\tb\n\td\n", "2: empty source, fill it in"),
@@ -153,12 +169,12 @@ BAD_LINES = {
     "latin-1": (
         "x.tsv",
         b"a\tb\nsch\xf6n\tc\n",
-        "2: not UTF-8 (byte 0xF6 at byte 4 of the line), save the file as UTF-8",
+        "2: not UTF-8 (byte 0xF6 at byte 4 of the line, in cp1252 it is 'ö'), save the file as UTF-8, or set",
     ),
     "latin-1 csv": (
         "x.csv",
         b"a,b\nsch\xf6n,c\n",
-        "2: not UTF-8 (byte 0xF6 at byte 4 of the line), save the file as UTF-8",
+        "2: not UTF-8 (byte 0xF6 at byte 4 of the line, in cp1252 it is 'ö'), save the file as UTF-8, or set",
     ),
     "empty csv field": ("x.csv", "a,b\nc,\n", "2: empty target"),
     "stray quote": (
@@ -244,6 +260,117 @@ def test_a_stray_quote_in_csv_costs_one_line_when_bad_lines_are_skipped(tmp_path
 
     assert [source for source, _ in pairs] == ["a", *map(str, range(12)), "last"]
     assert "2 bad lines skipped" in notes[0]
+
+
+def test_other_delimiters_are_set_and_a_semicolon_is_suggested(tmp_path):
+    path = tmp_path / "x.csv"
+    data = 'en;sv\n"a; b";c, d\n'
+    assert read(path, data, delimiter=";", source="sv", target="en")[0] == [("c, d", "a; b")]
+    for columns in ({}, {"source": "en", "target": "sv"}, {"source": 0, "target": 1}):
+        assert "or set data.delimiter=';' if that separates the columns" in complaint(path, **columns)
+    assert "or set data.delimiter=';'" in complaint(path, "a, b;c\nd, e, f;g\n")
+    pairs, (note,) = read(path, "a, b;c\n")
+    assert pairs == [("a", " b;c")] and note.endswith(
+        "line 1: separated at its commas, or set data.delimiter=';' if that separates the columns"
+    )
+    assert read(path, 'a\t"b\tc"\n', delimiter="tab")[0] == [("a", "b\tc")]
+    assert "data.delimiter=tab" in complaint(path, "a\tb\n")
+    assert read(tmp_path / "x.tsv", 'a|"b\n', delimiter="|")[0] == [("a", '"b')]
+    assert "with one bar between" in complaint(tmp_path / "x.tsv", "a\n", delimiter="|")
+
+
+def test_json_is_a_list_an_object_with_a_list_one_object_or_one_a_line(tmp_path):
+    path = tmp_path / "x.json"
+    entries = [{"source": "a", "target": "b"}, {"source": "c\n", "target": "d"}]
+    pairs = [("a", "b"), ("c\n", "d")]
+    for whole in (entries, {"version": 1, "data": entries, "other": [1]}, {"pairs": entries}):
+        assert read(path, json.dumps(whole, indent=2))[0] == read(path, json.dumps(whole))[0] == pairs
+    assert read(path, "\n".join(map(json.dumps, entries)) + "\n")[0] == pairs
+    assert read(path, json.dumps({**entries[0], "tags": ["x"]}, indent=2))[0] == pairs[:1]
+    nested = [{"translation": {"en": "a", "de": "b"}}]
+    assert read(tmp_path / "x.json.gz", gzip.compress(json.dumps(nested).encode()), source="en", target="de")[0] == [
+        ("a", "b")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ('[{"source":"a","target":"b"},\n {"source":"c"}]', ", entry 2: no key 'target', there are: source"),
+        ('[["a","b"]]', ', entry 1: not a JSON object, write one object for each pair, as {"source"'),
+        ('[{"source":"a",\n"target":}]', ", line 2: not JSON (Expecting value"),
+        ('{"source":"a","target":"b"}\n{"source":}\n', ", line 2: not JSON (Expecting value at column"),
+        ('{"train":[{"source":"a"}],"test":[]}', ", line 1: several lists (train, test), write each into a file"),
+        ("[]", ": no pairs (the file is empty)"),
+        ("", ": no pairs (the file is empty)"),
+        ("[" * 9999, ", line 1: not JSON ("),
+    ],
+)
+def test_json_that_gives_no_pairs_is_named(tmp_path, data, message):
+    assert complaint(tmp_path / "x.json", data).startswith(f"x.json{message}")
+
+
+def test_lines_of_the_published_scan_files_are_pairs(tmp_path):
+    path = tmp_path / "tasks_train.txt"
+    data = "IN: jump OUT: I_JUMP\nIN: walk twice OUT: I_WALK I_WALK\n"
+    pairs, notes = read(path, data)
+    assert pairs == [("jump", "I_JUMP"), ("walk twice", "I_WALK I_WALK")]
+    assert notes == [f"{path}: read as lines of the shape 'IN: source OUT: target'"]
+    assert complaint(path, data + "look\tI_LOOK\n").startswith(
+        "tasks_train.txt, line 3: not of the shape 'IN: source OUT"
+    )
+    assert read(path, "IN: a OUT: b\tc\n")[0] == [("IN: a OUT: b", "c")]
+
+
+def test_files_that_hold_pairs_are_joined_and_errors_name_the_file_and_its_line(tmp_path):
+    for number in (2, 1, 10):
+        (tmp_path / f"part-{number}.tsv").write_bytes(f"a{number}\tb{number}\n".encode() * 2 + b"\n")
+    parts = [("a1", "b1")] * 2 + [("a10", "b10")] * 2 + [("a2", "b2")] * 2
+
+    pairs, notes = read(tmp_path / "part-*.tsv")
+    assert pairs == parts and len(notes) == 3 and notes[0] == f"{tmp_path / 'part-1.tsv'}: 1 blank line skipped"
+    assert read([tmp_path / "part-1.tsv", tmp_path / "part-10.tsv"])[0] == parts[:4]
+    (tmp_path / "more.jsonl").write_text('{"source": "c", "target": "d"}\n')
+    assert read([tmp_path / "part-*.tsv", tmp_path / "more.jsonl"])[0] == [*parts, ("c", "d")]
+    (tmp_path / "part-10.tsv").write_bytes(b"a\tb\na\n")
+    assert complaint(tmp_path / "part-*.tsv").startswith("part-10.tsv, line 2: 1 field where 2 were expected")
+    assert complaint(tmp_path / "shard-*.tsv").startswith("shard-*.tsv: no file matches, ")
+    (tmp_path / "part-*.tsv").write_bytes(b"only\tthis\n")
+    assert read(tmp_path / "part-*.tsv")[0] == [("only", "this")]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "data"),
+    [
+        (".tsv", b"a\tb\n"),
+        (".csv.gz", gzip.compress(b"a,b\n")),
+        (".jsonl", b'{"source":"a","target":"b"}\n'),
+        (".json", b'[{"source":"a","target":"b"}]'),
+    ],
+)
+def test_two_files_of_a_kind_that_holds_pairs_are_never_parallel(tmp_path, suffix, data):
+    sides = [tmp_path / f"{name}{suffix}" for name in "xy"]
+    for side in sides:
+        side.write_bytes(data)
+    assert read(sides)[0] == [("a", "b")] * 2
+
+
+def test_parallel_files_may_be_named_by_side_and_a_mixed_list_is_refused(tmp_path):
+    (tmp_path / "x.tsv").write_bytes(b"a\tb\n")
+    (tmp_path / "y.txt").write_bytes(b"c\n")
+    named = {"target": str(tmp_path / "x.tsv"), "source": str(tmp_path / "y.txt")}
+    assert list(make_task(FilesOptions(train=named)).pairs("train")) == [Pair("c", "a\tb")]
+    with pytest.raises(ValueError, match=r"x.tsv holds pairs by its name, .*'\{source: .*x.tsv, target: .*y.txt\}'"):
+        read([tmp_path / "x.tsv", tmp_path / "y.txt"])
+
+
+def test_a_header_of_the_first_shard_must_stand_in_the_others_too(tmp_path):
+    (tmp_path / "1.csv").write_bytes(b"target,source\nb,a\n")
+    (tmp_path / "2.csv").write_bytes(b"d,c\n")
+    said = complaint(tmp_path / "?.csv")
+    assert said.startswith("2.csv, line 1: no column 'source' (task.source), there are: d, c; choose by number, as in")
+    (tmp_path / "2.csv").write_bytes(b"source,target\nc,d\n")
+    assert read(tmp_path / "?.csv")[0] == [("a", "b"), ("c", "d")]
 
 
 def test_a_header_is_read_as_names_only_when_columns_are_named(tmp_path):
@@ -370,7 +497,9 @@ def test_parallel_lines_keep_their_tabs_and_a_line_that_is_blank_in_one_file_is_
     sides[1].write_bytes(b"d\te\n \nf\n")
     pairs, notes = read(sides)
     assert pairs == [("a\tb", "d\te"), ("c", "f")]
-    assert notes == [f"{sides[0]} and {sides[1]}: 1 blank line skipped"]
+    shown = f"{sides[0]} and {sides[1]}"
+    looks = f"{shown}: read as a file of sources and one of targets, though both look like pairs"
+    assert notes == [looks, f"{shown}: 1 blank line skipped"]
 
     sides[1].write_bytes(b"d\n \n\n")
     assert complaint(sides).startswith("x.de, line 3: empty target")
@@ -410,17 +539,108 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path):
     assert complaint(tmp_path / "x.tsv").startswith("x.tsv: cannot be read (Permission denied), check")
 
 
-def test_what_is_no_packed_file_and_what_is_half_of_one_are_named(tmp_path):
-    assert complaint(tmp_path / "x.tsv.gz", "a\tb").startswith("x.tsv.gz: cannot be unpacked (")
-    half = gzip.compress(os.urandom(999).hex().encode("ascii"))[:300]
-    assert complaint(tmp_path / "x.tsv.gz", half).startswith("x.tsv.gz: cannot be unpacked (")
+PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+PACKED[".zst"] = lambda data: pyarrow.compress(data, codec="zstd", asbytes=True)
 
 
-def test_utf_16_is_named(tmp_path):
-    assert (
-        complaint(tmp_path / "x.tsv", "a\tb".encode("utf-16"))
-        == "x.tsv, line 1: not UTF-8 but UTF-16, save the file as UTF-8"
+@pytest.mark.parametrize("suffix", PACKED)
+def test_packed_text_is_unpacked_whatever_its_name(tmp_path, suffix):
+    rows = [(f"source {n} " * 999, f"target {n} " * 999) for n in range(14)]
+    half = "".join(f"{source}\t{target}\n" for source, target in rows[:7]).encode("ascii")
+    rest = "".join(f"{source}\t{target}\n" for source, target in rows[7:]).encode("ascii")
+    packed = PACKED[suffix](half) + PACKED[suffix](rest)  # as parallel packers write it
+
+    assert read(tmp_path / f"x.tsv{suffix}", packed)[0] == rows
+    assert read(tmp_path / "x.tsv", packed)[0] == rows
+    assert read(tmp_path / f"x.csv{suffix}", PACKED[suffix](b'"a, b",c'))[0] == [("a, b", "c")]
+    assert complaint(tmp_path / f"y.tsv{suffix}", "a\tb").startswith(
+        f"y.tsv{suffix}: cannot be unpacked (it is not packed"
     )
+    cut = complaint(tmp_path / f"x.tsv{suffix}", PACKED[suffix](os.urandom(999).hex().encode("ascii"))[:300])
+    assert cut.startswith(f"x.tsv{suffix}: cannot be unpacked (") and f"make the {suffix} file anew" in cut
+
+
+def test_what_is_no_text_file_is_named_for_what_it_is(tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_bytes(b"a\tb\n")
+    for name in ("x.zip", "x.xlsx"):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.write(pairs, "xl/workbook.xml" if name == "x.xlsx" else "pairs.tsv")
+    for name, mode in (("x.tgz", "w:gz"), ("x.tar", "w"), ("x.tar.xz", "w:xz")):
+        with tarfile.open(tmp_path / name, mode) as archive:
+            archive.add(pairs, "pairs.tsv")
+    parquet.write_table(pyarrow.table({"source": ["a"], "target": ["b"]}), tmp_path / "x.pq")
+
+    unpack = "not a text file, unpack it and name the files in it"
+    said = {path.name: complaint(path, skip=True) for path in tmp_path.iterdir() if path != pairs}
+    assert said == {
+        "x.zip": f"x.zip: a zip archive (pairs.tsv), {unpack}",
+        "x.xlsx": "x.xlsx: an Excel workbook, not a text file, save the sheet as .csv, in UTF-8",
+        **{name: f"{name}: a tar archive, {unpack}" for name in ("x.tgz", "x.tar", "x.tar.xz")},
+        "x.pq": "x.pq: a parquet file, not a text file, give it a name that ends in .parquet",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("x.tmx", '<?xml version="1.0"?>\n<tmx version="1.4">\n', "TMX, which is not read here, convert it to two"),
+        ("x.xlf", '<xliff version="1.2">\n', "XLIFF, which is not read here"),
+        ("x.txt", '\ufeff<?xml version="1.0"?>\n', "XML (as TMX and XLIFF are), which is not read here"),
+        ("x.txt", '{"source": "a", "target": "b"}\n', "JSON by its look, give the file a name that ends in .jsonl"),
+        ("x.tsv", "a\tb\rc\td\r", "the whole file is one line, with carriage returns (CR) where its lines seem"),
+        ("x.csv", "a,b\rc,d\re,f", "the whole file is one line, with carriage returns"),
+        ("x.jsonl", '{"source":"a","target":"b"}\r{"source":"c","target":"d"}\r', "the whole file is one line, with"),
+    ],
+)
+def test_another_format_is_named_and_never_skipped_line_by_line(tmp_path, name, data, message):
+    for skip in (False, True):
+        assert complaint(tmp_path / name, data, skip=skip).startswith(f"{name}, line 1: {message}")
+
+
+def test_parallel_files_whose_lines_end_in_carriage_returns_are_no_single_pair(tmp_path):
+    sides = [tmp_path / "x.en", tmp_path / "x.de"]
+    for side in sides:
+        side.write_bytes(b"a\rb\rc")
+    assert "the whole file is one line, with carriage returns (CR)" in complaint(sides)
+    for side in sides:
+        side.write_bytes(b"a\rb\n")
+    assert read(sides)[0] == [("a\rb", "a\rb")]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "named"),
+    [("utf-16", "utf-16"), ("utf-16-le", "utf-16-le"), ("utf-16-be", "utf-16-be"), ("utf-32", "utf-32")],
+)
+@pytest.mark.parametrize("text", ["a\tb\n", "аб в\tг\n", "数据\t模型\n"])
+def test_utf_16_is_named_with_or_without_its_mark_and_read_when_asked_for(tmp_path, encoding, named, text):
+    data = (text * 80).encode(encoding)
+    label = named[:6].upper()
+
+    for skip in (False, True):
+        assert complaint(tmp_path / "x.tsv", data, skip=skip) == (
+            f"x.tsv, line 1: not UTF-8 but {label}, set data.encoding={named}, or save the file as UTF-8"
+        )
+    assert read(tmp_path / "x.tsv", encoding=named)[0] == [tuple(text.strip().split("\t"))] * 80
+
+
+def test_a_nul_is_in_no_text(tmp_path):
+    said = complaint(tmp_path / "x.tsv", "a\tb\nc\0d\te\n", skip=True)
+    assert said == "x.tsv, line 2: a NUL, which no text has, remove it, or name a text file"
+
+
+def test_a_mark_is_dropped_in_every_encoding_and_wide_lines_end_as_others_do(tmp_path):
+    text = "\ufeffa਍\tb\r\nc\rd\teĊ"  # characters whose two bytes are, or hold, those of line ends
+    for encoding in ("utf-8", "utf-8-sig", "UTF8", "utf-16-le", "utf-16-be", "utf-32-le"):
+        data = text.encode("utf-8" if encoding.lower().startswith("utf-8") or encoding == "UTF8" else encoding)
+        assert read(tmp_path / "x.tsv", data, encoding=encoding)[0] == [("a਍", "b"), ("c\rd", "eĊ")]
+
+
+def test_other_encodings_are_read_when_asked_for(tmp_path):
+    path = tmp_path / "x.tsv"
+    assert read(path, "schön\tnice €\n".encode("cp1252"), encoding="cp1252")[0] == [("schön", "nice €")]
+    assert "not ascii (byte 0xF6 at byte 4 of the line), set another data.encoding" in complaint(path, encoding="ascii")
+    assert complaint(path, b"abc", encoding="utf-16-le").startswith("x.tsv: not utf-16-le (")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from seq2see.options.enums import (
     AttentionKind,
     InitTokenizer,
     LoggerKind,
+    OnBadLine,
     Split,
     Study,
     Suite,
@@ -15,8 +16,8 @@ from seq2see.options.enums import (
 )
 from seq2see.options.model import ModelOptions
 from seq2see.options.rules import ACCELERATORS, require, require_not_negative, require_one_of, require_positive
-from seq2see.options.tasks import TranslationOptions
-from seq2see.options.text import DataOptions, TokenizerOptions
+from seq2see.options.tasks import TranslationOptions, require_both_columns, require_files
+from seq2see.options.text import DataOptions, TokenizerOptions, require_text_format
 from seq2see.options.training import OptimOptions, TrainerOptions, TrainingOptions
 
 
@@ -138,7 +139,36 @@ class SelfcheckOptions(TrainOptions):
 class OtherData:
     """Other pairs to score than the run's own."""
 
-    test: Any = None  # a path, or two of parallel files
+    test: Any = None  # as `task.train` of `files`; the rest says how it is read, where not as the run's own files
+    source: Any = None  # column, by name or 0-based number
+    target: Any = None
+    features: Any = None
+    features_separator: str | None = None
+
+    def __post_init__(self) -> None:
+        require_files(self.test, "task.test")
+        require_both_columns(self.source, self.target)
+        _require_test(self, self.test, "task")
+
+
+@dataclass
+class OtherText:
+    """How the text of other pairs is read, where not as that of the run's own."""
+
+    on_bad_line: OnBadLine | None = None
+    delimiter: str | None = None  # between columns: a character, or `tab`
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        require_text_format(self.delimiter, self.encoding)
+
+
+def _require_test(part: object, test: Any, prefix: str) -> None:
+    for name, value in vars(part).items():
+        require(
+            value is None or test is not None,
+            f"{prefix}.{name} ({value}) says how task.test is read: set task.test too, or leave it out",
+        )
 
 
 @dataclass
@@ -149,6 +179,7 @@ class EvaluateOptions:
     average: int | None = None  # the mean of the run's so many newest kept checkpoints (training.keep)
     split: Split = Split.test
     task: OtherData = field(default_factory=OtherData)
+    data: OtherText = field(default_factory=OtherText)
     decode: DecodeOptions = field(default_factory=DecodeOptions)
     output: str | None = None  # folder for the scores; None: the run's own evaluation/
     baselines: bool = True  # what copying and the training pairs alone would score
@@ -158,6 +189,7 @@ class EvaluateOptions:
     def __post_init__(self) -> None:
         require_positive(self, "", "average")
         require_one_of(self.accelerator, "accelerator", ACCELERATORS)
+        _require_test(self.data, self.task.test, "data")
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """Where pairs come from: a dataclass for each shape of task, so that a key that a task does not use does not exist."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from seq2see.options.enums import ScanSplit
@@ -140,7 +141,7 @@ class FilesOptions:
     """`files`: your own pairs. What is left out of `valid` and `test` is split off the training pairs."""
 
     kind: str = "files"
-    train: Any = None  # a path, or two of parallel files
+    train: Any = None  # files of pairs: a path, a glob or several; or parallel ones: [a, b], {source: a, target: b}
     valid: Any = None
     test: Any = None
     source: Any = None  # column, by name or 0-based number; None: the first of two
@@ -155,16 +156,9 @@ class FilesOptions:
             "task.train is missing: name your file of pairs, as in task=files task.train=pairs.tsv",
         )
         for name in ("train", "valid", "test"):
-            files = getattr(self, name)
-            require(
-                not isinstance(files, list) or len(files) in (1, 2),
-                f"task.{name} ({files}) must be a path, or two of parallel files, as in task.{name}=[a.src,a.tgt]",
-            )
+            require_files(getattr(self, name), f"task.{name}")
         require_positive(self, "task", "train_size")
-        require(
-            (self.source is None) == (self.target is None),
-            f"task.source ({self.source}) and task.target ({self.target}) go together: set both, or neither",
-        )
+        require_both_columns(self.source, self.target)
         _check_separator(self.features_separator)
 
 
@@ -203,6 +197,26 @@ class HubOptions:
         )
         require_positive(self, "task", "train_size")
         _check_separator(self.features_separator)
+
+
+def require_files(value: Any, key: str) -> None:
+    """A value names files in one of the ways in which `tasks.paths.files_of` reads it, or none."""
+    names = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    require(
+        value is None
+        or (bool(names) and all(isinstance(name, str | Path) for name in names))
+        and (not isinstance(value, dict) or set(value) == {"source", "target"}),
+        f"{key} ({value}) must be a path, a glob or several of files that hold pairs, or two parallel files, as in "
+        f"{key}=[a.src,a.tgt] or {key}='{{source: a.txt, target: b.txt}}'",
+    )
+
+
+def require_both_columns(source: Any, target: Any) -> None:
+    """The columns of source and target are both set, or neither."""
+    require(
+        (source is None) == (target is None),
+        f"task.source ({source}) and task.target ({target}) go together: set both, or neither",
+    )
 
 
 def _check_separator(separator: str) -> None:

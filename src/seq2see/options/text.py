@@ -59,8 +59,11 @@ class DataOptions:
     max_length: int | None = None  # tokens a side, EOS included; longer pairs are dropped in training
     num_workers: int = 0  # processes beside the training one
     on_bad_line: OnBadLine = OnBadLine.error
+    delimiter: str | None = None  # between the columns of a text file: a character, or `tab`; None: by the file's name
+    encoding: str = "utf-8"  # of text files
 
     def __post_init__(self) -> None:
+        require_text_format(self.delimiter, self.encoding)
         require_positive(self, "data", "batch_size", "batch_tokens", "max_length")
         require_not_negative(self, "data", "num_workers", most=1_000)
         require(
@@ -68,3 +71,16 @@ class DataOptions:
             f"data.batch_size ({self.batch_size}) and data.batch_tokens ({self.batch_tokens}) exclude each other: "
             "set one",
         )
+
+
+def require_text_format(delimiter: str | None, encoding: str | None) -> None:
+    """A delimiter can stand between columns, and Python knows the encoding; None: not set."""
+    require(
+        delimiter is None or delimiter == "tab" or (len(delimiter) == 1 and delimiter not in '"\r\n\0'),
+        f"data.delimiter ({delimiter}) must be one character, no quote mark and no line end, or tab",
+    )
+    try:
+        text = encoding is None or isinstance("".encode(encoding), bytes)
+    except (LookupError, ValueError):
+        text = False
+    require(text, f"data.encoding ({encoding}) must be an encoding that Python knows, as utf-8, utf-16-le or cp1252")

@@ -12,9 +12,10 @@ import torch
 import seq2see
 from seq2see.data import EncodedPairs, scoring_loader
 from seq2see.decoding import LengthLimit, teacher_forced
-from seq2see.options import DecodeOptions, Position, TrainOptions
+from seq2see.options import DecodeOptions, OtherData, OtherText, Position, TrainOptions
 from seq2see.runs.checkpoint_content import FORMAT, Content, read_content
 from seq2see.runs.config import to_plain
+from seq2see.runs.data import read_pairs
 from seq2see.runs.folder import newest_run
 from seq2see.tasks.pairs import Pair
 from seq2see.text import Tokenizer
@@ -63,11 +64,20 @@ class Trained:
         encoded = EncodedPairs.from_pairs(starmap(Pair, pairs), self.source_tokenizer, self.target_tokenizer)
         return teacher_forced(self.model, scoring_loader(encoded)).totals
 
-    def evaluate(self, pairs: Iterable[tuple[str, str]]) -> "Evaluation":
-        """All scores of the model on these sources and targets, and what stands behind them."""
+    def evaluate(self, pairs: Iterable[tuple[str, str]] | str | Path) -> "Evaluation":
+        """All scores of the model on these sources and targets, and what stands behind them.
+
+        Args:
+            pairs: the pairs, or a file of them, which is read as the run's training files were.
+        """
         from seq2see.runs.evaluate import evaluate_pairs  # imports this module
 
-        return evaluate_pairs(self, [Pair(source, target) for source, target in pairs])
+        if not isinstance(pairs, str | Path):
+            return evaluate_pairs(self, [Pair(source, target) for source, target in pairs])
+        notes: list[str] = []
+        evaluation = evaluate_pairs(self, read_pairs(OtherData(str(pairs)), OtherText(), self.options, notes))
+        evaluation.notes += notes
+        return evaluation
 
     def decode_as(self, decode: DecodeOptions) -> None:
         """Sets the decoding keys that are given, over those of the run."""

@@ -20,7 +20,7 @@ from seq2see.data import EncodedPairs, cache
 from seq2see.options import TrainOptions, tag_separator
 from seq2see.runs.choices import Facts, choose
 from seq2see.runs.config import to_plain
-from seq2see.runs.data import task_of
+from seq2see.runs.data import task_of, with_whole_paths
 from seq2see.runs.pair_digests import PairDigest, Plain, digest_of
 from seq2see.runs.tokenizers import Tokenizers, fit_tokenizers
 from seq2see.tasks import Pair, Task
@@ -30,7 +30,8 @@ from seq2see.text import DataError, Tokenizer
 WORTH_KEEPING = 1.0  # seconds that generated pairs must have cost; given ones are always kept
 _OTHER_SPLITS: tuple[str, ...] = ("valid", "test", "ood")
 _OUR_CODE = (
-    "tasks", "text", "data", "runs/choices.py", "runs/corpus.py", "runs/pair_digests.py", "runs/tokenizers.py"
+    "tasks", "text", "data", "runs/choices.py", "runs/corpus.py", "runs/data.py", "runs/pair_digests.py",
+    "runs/tokenizers.py",
 )  # fmt: skip
 _LIBRARIES = ("tokenizers", "pyarrow", "datasets", "num2words")
 
@@ -193,11 +194,11 @@ def _key(task: Task, options: TrainOptions, tokenizers: Tokenizers | None) -> st
         return None
     made_from = {
         "content": content,
-        "task": to_plain(options.task),
+        "task": to_plain(with_whole_paths(options.task)),
         "tokenizer": to_plain(options.tokenizer),
         "tokenizers": None if tokenizers is None else [tokenizer.fingerprint for tokenizer in tokenizers],
         "max_length": options.data.max_length,
-        "on_bad_line": options.data.on_bad_line.value,
+        "text": (options.data.on_bad_line.value, options.data.delimiter, options.data.encoding),
         "code": _code(),
         "libraries": {name: _version(name) for name in _LIBRARIES},
         "unicode": unicodedata.unidata_version,

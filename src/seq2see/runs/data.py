@@ -1,23 +1,43 @@
 """The pairs of a run: from its task, or from the files that the run kept."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from seq2see.options import FilesOptions, HubOptions, Split, TrainOptions
+from seq2see.options import DataOptions, FilesOptions, HubOptions, OtherData, OtherText, Split, TrainOptions
 from seq2see.tasks import Pair, Task, make_task
+from seq2see.tasks.paths import absolute, absolute_files, files_of
 from seq2see.tasks.whole_file import whole_file
 from seq2see.text import DataError
 
 
 def task_of(options: TrainOptions) -> Task:
     """The task of a run."""
-    return make_task(options.task, on_bad_line=options.data.on_bad_line, normalize=options.tokenizer.normalize)
+    return _made(options.task, options.data, options)
 
 
-def pairs_of(options: TrainOptions, split: Split, *, run: Path | None) -> Sequence[Pair]:
+def with_whole_paths(task: Any) -> Any:
+    """A run's task for a process in another folder: the paths of its data are absolute."""
+    if isinstance(task, FilesOptions):
+        return replace(task, **{split: absolute_files(getattr(task, split)) for split in ("train", "valid", "test")})
+    if isinstance(task, HubOptions) and os.path.exists(absolute(str(task.path))):
+        return replace(task, path=absolute(str(task.path)))
+    return task
+
+
+def pairs_of(
+    options: TrainOptions, split: Split, *, run: Path | None, notes: list[str] | None = None
+) -> Sequence[Pair]:
     """The pairs of a split, as training saw them: the run's own copy of them, or the task's.
+
+    Args:
+        options: the run's.
+        split: which pairs.
+        run: its folder, if it is at hand.
+        notes: takes what people should know of how they were read.
 
     Raises:
         DataError: what they come from is gone.
@@ -27,32 +47,69 @@ def pairs_of(options: TrainOptions, split: Split, *, run: Path | None) -> Sequen
         for path in (kept / f"{split.value}.tsv", kept / f"{split.value}.jsonl"):
             if path.is_file():
                 return _read_kept(path, options)
-    return task_of(options).pairs(split.value)
+    return _read(task_of(options), split, notes)
 
 
-def read_pairs(test: object, options: TrainOptions, *, columns: bool = False) -> Sequence[Pair]:
-    """The pairs of another file than the run's own.
+def read_pairs(other: OtherData, text: OtherText, options: TrainOptions, notes: list[str]) -> Sequence[Pair]:
+    """The pairs of other files than the run's own, read as those of its training were.
+
+    Columns that the run has chosen are left out for parallel files, which have none.
 
     Args:
-        test: a path, or two of parallel files; for a run of `task=hub` also a folder like that of its data set.
-        options: the run's; how lines and columns are read.
-        columns: whether the file has the run's columns, rather than source and target alone.
-    """
-    task = options.task
-    if isinstance(task, HubOptions) and isinstance(test, str) and Path(test).expanduser().is_dir():
-        from seq2see.tasks.hub import Hub
+        other: the files, or for a run of `task=hub` a folder like that of its data set; and columns that take the
+            place of the run's.
+        text: what takes the place of the run's ways with text files.
+        options: the run's.
+        notes: takes what people should know of how they were read.
 
-        other = replace(task, path=str(Path(test).expanduser()))
-        return Hub(other, on_bad_line=options.data.on_bad_line, normalize=options.tokenizer.normalize).scored()
-    if columns and isinstance(task, FilesOptions | HubOptions):
-        other = FilesOptions(
-            train=test, test=test, source=task.source, target=task.target, features=task.features,
-            features_separator=task.features_separator,
-        )  # fmt: skip
-    else:
-        other = FilesOptions(train=test, test=test)
-    reader = make_task(other, on_bad_line=options.data.on_bad_line, normalize=options.tokenizer.normalize)
-    return reader.pairs("test")
+    Raises:
+        DataError: a file is wrong.
+        ValueError: tags that the model knows cannot be had from the files, or it knows none.
+    """
+    run = options.task if isinstance(options.task, FilesOptions | HubOptions) else FilesOptions(train="")
+    tags = getattr(run, "features", None)
+    if other.features is not None and tags is None:
+        raise ValueError(f"task.features ({other.features}): the model was trained without tags: leave it out")
+    given = {name: value for name, value in vars(other).items() if value is not None and name != "test"}
+    if isinstance(run, HubOptions) and isinstance(other.test, str) and Path(other.test).expanduser().is_dir():
+        return _read_folder(replace(run, path=str(Path(other.test).expanduser()), **given), options, notes)
+    columns = {name: getattr(run, name) for name in ("source", "target", "features", "features_separator")} | given
+    if files_of("test", other.test).are_parallel:
+        if tags is not None:
+            raise ValueError(
+                f"task.test ({other.test}): the model reads tags (task.features={tags}), and parallel files have no "
+                "columns: name a file that holds pairs and tags"
+            )
+        columns = given
+    task = FilesOptions(train=other.test, test=other.test, **columns)
+    data = replace(options.data, **{name: value for name, value in vars(text).items() if value is not None})
+    return _read(_made(task, data, options), Split.test, notes)
+
+
+def _read_folder(task: HubOptions, options: TrainOptions, notes: list[str]) -> Sequence[Pair]:
+    from seq2see.tasks.hub import Hub
+
+    hub = Hub(task, on_bad_line=options.data.on_bad_line, normalize=options.tokenizer.normalize)
+    pairs = hub.scored()
+    notes += hub.notes
+    return pairs
+
+
+def _read(task: Task, split: Split, notes: list[str] | None) -> Sequence[Pair]:
+    pairs = task.pairs(split.value)
+    if notes is not None:
+        notes += task.notes
+    return pairs
+
+
+def _made(task: Any, data: DataOptions, options: TrainOptions) -> Task:
+    return make_task(
+        task,
+        on_bad_line=data.on_bad_line,
+        normalize=options.tokenizer.normalize,
+        delimiter=data.delimiter,
+        encoding=data.encoding,
+    )
 
 
 def keep_split_off(folder: Path, task: Task, options: TrainOptions) -> None:
@@ -94,4 +151,4 @@ def _read_kept(path: Path, options: TrainOptions) -> Sequence[Pair]:
     return make_task(kept, normalize=options.tokenizer.normalize).pairs("test")
 
 
-__all__ = ["DataError", "keep_split_off", "pairs_of", "read_pairs", "task_of"]
+__all__ = ["DataError", "keep_split_off", "pairs_of", "read_pairs", "task_of", "with_whole_paths"]

@@ -16,7 +16,8 @@ import yaml
 
 from seq2see.options import COMMANDS, PATH_KEYS, TASKS, TINY, TrainOptions
 
-TEXT_KEYS = ("task.source", "task.target", "task.features", "task.features_separator")  # quoted like paths
+TEXT_KEYS = ("task.source", "task.target", "task.features", "task.features_separator", "data.delimiter")  # quoted too
+_SIDES = re.compile(r"\{\s*(source|target)\s*:\s*(.+?)\s*,\s*(source|target)\s*:\s*(.+?)\s*\}")  # of parallel files
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0", "null")
 Typed = tuple[str, str]  # key and value
 _LONGEST_NAME = 255  # bytes; file systems take no more
@@ -188,20 +189,25 @@ def _value(key: str, value: str) -> str:
         return value if value == "null" or (value.isascii() and value.isdigit()) else quoted(value)
     if key not in PATH_KEYS or value == "null":
         return value
-    is_list = value.startswith("[") and value.endswith("]") and not Path(value).exists()
-    if not is_list:
+    if os.path.exists(value):
+        return quoted(value)
+    sides = _SIDES.fullmatch(value)
+    if sides and sides[1] != sides[3]:
+        return f"{{{sides[1]}:{quoted(_unquoted(sides[2]))},{sides[3]}:{quoted(_unquoted(sides[4]))}}}"
+    if not (value.startswith("[") and value.endswith("]")):
         return quoted(value)
     return "[" + ",".join(quoted(part) for part in _list_parts(value[1:-1])) + "]"
 
 
 def _list_parts(inside: str) -> list[str]:
     """The elements of a list, some of which may be quoted already."""
-    parts = re.findall(r"\s*(?:'((?:[^'\\]|\\.)*)'|([^,]*))\s*(?:,|$)", inside)
-    return [
-        re.sub(r"\\(['\\])", r"\1", in_quotes) if in_quotes else bare.strip()
-        for in_quotes, bare in parts
-        if in_quotes or bare
-    ]
+    parts = re.findall(r"\s*('(?:[^'\\]|\\.)*'|[^,]*)\s*(?:,|$)", inside)
+    return [_unquoted(part.strip()) for part in parts if part]
+
+
+def _unquoted(part: str) -> str:
+    is_quoted = len(part) > 1 and part[0] == part[-1] == "'"
+    return re.sub(r"\\(['\\])", r"\1", part[1:-1]) if is_quoted else part
 
 
 def quoted(value: str) -> str:
@@ -310,6 +316,8 @@ def _typed(key: str, value: Any) -> str:
     Raises:
         UsageError: no key takes such a value.
     """
+    if isinstance(value, dict) and set(value) == {"source", "target"}:
+        return f"{{source: {quoted(str(value['source']))}, target: {quoted(str(value['target']))}}}"
     for part in value if isinstance(value, list) else [value]:
         if part is not None and not isinstance(part, bool | int | float | str):
             raise UsageError(f"config: {key} has a value that no key takes ({type(part).__name__})")

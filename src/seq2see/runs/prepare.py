@@ -13,6 +13,7 @@ from seq2see.runs.checkpoint import Trained, bounded
 from seq2see.runs.checkpoint_content import Content
 from seq2see.runs.choices import choose
 from seq2see.runs.corpus import corpus_of
+from seq2see.runs.data import with_whole_paths
 from seq2see.runs.init import begin, note_of, take_weights
 from seq2see.runs.pair_digests import PAIRS, Plain
 from seq2see.tasks import Pair, Task
@@ -65,6 +66,7 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Prepare
     corpus = corpus_of(options, None if known is None else known.tokenizers)
     task, source, target, encoded = corpus.task, corpus.source_tokenizer, corpus.target_tokenizer, corpus.train
     options, notes = choose(options, corpus.facts)
+    options = replace(options, task=with_whole_paths(options.task))
     valid_pairs = list(task.pairs("valid"))[:NUM_VALIDATION]
     valid = EncodedPairs.from_pairs(valid_pairs, source, target)
     notes = [*([] if init is None else [note_of(init, options, source, target)]), *task.notes, *notes]

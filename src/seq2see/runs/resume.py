@@ -24,7 +24,7 @@ CHANGEABLE = (
     "task.train", "task.valid", "task.test", "task.path",  # places; what is in them must be the same
     "data.num_workers", "attention_log.max_megabytes", "attention_log.every_n_steps", "logger",
 )  # fmt: skip
-CHANGEABLE_GROUPS = ("decode.",)
+CHANGEABLE_GROUPS = ("decode.", "task.train.", "task.valid.", "task.test.")  # the latter: sides of parallel files
 NOT_COMPARED = ("run_dir", "resume", "init", "init_tokenizer")
 MADE_BY_RUNS = (
     "config.yaml", "train.log", "metrics.csv", "result.json", "checkpoints", "samples.jsonl", "attention",

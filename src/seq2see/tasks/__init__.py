@@ -43,6 +43,8 @@ def make_task(
     *,
     on_bad_line: OnBadLine = OnBadLine.error,
     normalize: Normalize = Normalize.nfc,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
 ) -> Task:
     """The task that the options describe; only its own module is imported.
 
@@ -50,6 +52,8 @@ def make_task(
         options: one of the task dataclasses.
         on_bad_line: with `files` and `hub`, whether a line that cannot be read is an error or skipped and counted.
         normalize: with `files` and `hub`, the Unicode form in which two sources count as equal when splits are made.
+        delimiter: with `files`, what stands between the columns of a text file; None: what its name says.
+        encoding: with `files`, that of text files.
 
     Raises:
         ValueError: the options ask for more pairs than exist.
@@ -59,7 +63,7 @@ def make_task(
         case FilesOptions():
             from seq2see.tasks.files import Files
 
-            return Files(options, on_bad_line=on_bad_line, normalize=normalize)
+            return Files(options, on_bad_line=on_bad_line, normalize=normalize, delimiter=delimiter, encoding=encoding)
         case HubOptions():
             from seq2see.tasks.hub import Hub
 

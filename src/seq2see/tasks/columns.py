@@ -1,6 +1,6 @@
 """Which parts of a line are the source, the target and the features, and the pair that they make."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -9,7 +9,9 @@ from seq2see.tasks.lines import Row, is_blank
 from seq2see.tasks.pairs import Pair
 from seq2see.text import DataError, one_word, split_tags, tagged
 
+_KEYS = ("source", "target", "features")
 _NAMES = ("source", "target")  # of columns and keys, where none are chosen
+_DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma"}
 _JSON_TYPES = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
 
 
@@ -34,8 +36,13 @@ class Columns(NamedTuple):
         return any(column is not None for column in (self.source, self.target, self.features))
 
 
-def pairs_of_rows(rows: Iterable[Row], columns: Columns, ledger: Ledger, notes: list[str]) -> Iterator[Pair]:
-    """The pairs of tab- or comma-separated lines.
+def pairs_of_rows(
+    rows: Iterable[Row], columns: Columns, ledger: Ledger, notes: list[str], delimiter: str
+) -> Generator[Pair, None, Columns]:
+    """The pairs of lines whose fields have a delimiter between.
+
+    Returns:
+        the columns, those of a header by their names: the next file of the same set has it too.
 
     Raises:
         DataError: a column does not exist, or a line is bad and bad lines are errors.
@@ -43,22 +50,25 @@ def pairs_of_rows(rows: Iterable[Row], columns: Columns, ledger: Ledger, notes: 
     rows = iter(rows)
     first = next(rows, None)
     if first is None:
-        return
-    number, header = first
+        return columns
+    (number, header), asked = first, columns
     columns = _completed(columns, first, ledger, notes)
     num_fields = len(header) if columns.are_chosen else 2
-    places = [_place(key, getattr(columns, key), first, ledger) for key in ("source", "target", "features")]
+    places = [_place(key, getattr(columns, key), first, ledger, delimiter) for key in _KEYS]
     source, target, features = places[0] or 0, 1 if places[1] is None else places[1], places[2]
     if not _has_names(columns):
         rows = _again(first, rows)
+    if delimiter == "," and (hint := _say_delimiter(header, delimiter)):
+        notes.append(f"{ledger.name}, line {number}: separated at its commas{hint}")
     for number, fields in rows:
         if len(fields) != num_fields:
-            ledger.bad(number, _say_fields(len(fields), num_fields), _remedy(len(fields), columns))
+            ledger.bad(number, _say_fields(len(fields), num_fields), _remedy(fields, columns, delimiter))
             continue
         before = "" if features is None else _before(fields[features], columns)
         pair = _pair(fields[source], fields[target], number, ledger, before=before)
         if pair is not None:
             yield pair
+    return columns if _has_names(columns) else asked
 
 
 def _again(first: Row, rows: Iterator[Row]) -> Iterator[Row]:
@@ -93,7 +103,7 @@ def _has_names(columns: Columns) -> bool:
     return any(column is not None and _number(column) is None for column in chosen)
 
 
-def _place(key: str, column: str | int | None, first: Row, ledger: Ledger) -> int | None:
+def _place(key: str, column: str | int | None, first: Row, ledger: Ledger, delimiter: str) -> int | None:
     number, header = first
     place = _number(column)
     if column is None:
@@ -101,16 +111,16 @@ def _place(key: str, column: str | int | None, first: Row, ledger: Ledger) -> in
     if place is not None:
         if not 0 <= place < len(header):
             fault = f"no column {place} (task.{key}): there are {_fields(len(header))}, counted from 0"
-            raise ledger.error(number, fault, f"choose another task.{key}")
+            raise ledger.error(number, fault, f"choose another task.{key}{_say_delimiter(header, delimiter)}")
         return place
     name = str(column)
     if header.count(name) == 1:
         return header.index(name)
     if name in header:
         raise ledger.error(number, f"{header.count(name)} columns are named '{name}'", f"choose task.{key} by number")
-    raise ledger.error(
-        number, f"no column '{name}' (task.{key})", f"{_say_near(name, header)}; or choose by number, from 0"
-    )
+    by_number = "choose by number, as in task.source=0 task.target=1, if this line is none of names"
+    remedy = f"{_say_near(name, header)}; {by_number}{_say_delimiter(header, delimiter)}"
+    raise ledger.error(number, f"no column '{name}' (task.{key})", remedy)
 
 
 def _say_near(name: str, names: Iterable[str]) -> str:
@@ -128,12 +138,23 @@ def _say_fields(number: int, expected: int) -> str:
     return f"{_fields(number)} where {expected} {'was' if expected == 1 else 'were'} expected"
 
 
-def _remedy(num_fields: int, columns: Columns) -> str:
+def _remedy(fields: list[str], columns: Columns, delimiter: str) -> str:
+    hint = _say_delimiter(fields, delimiter)
     if columns.are_chosen:
-        return "give it as many as the first line"
-    if num_fields < 2:
-        return "write source and target with one separator between"
-    return "remove a separator, choose columns as in task.source=0 task.target=1"
+        return f"give it as many as the first line{hint}"
+    if len(fields) < 2:
+        return f"write source and target with one {_DELIMITERS.get(delimiter, repr(delimiter))} between{hint}"
+    return f"remove a separator, choose columns as in task.source=0 task.target=1{hint}"
+
+
+def _say_delimiter(fields: list[str], delimiter: str) -> str:
+    """What else may stand between the columns of a line: whatever does where a line is one field."""
+    others = _DELIMITERS if len(fields) == 1 else ";" if delimiter == "," else ""
+    there = [other for other in others if other != delimiter and any(other in field for field in fields)]
+    if not there:
+        return ""
+    value = "tab" if there[0] == "\t" else f"'{there[0]}'"
+    return f", or set data.delimiter={value} if that separates the columns"
 
 
 def _before(field: str, columns: Columns) -> str:
@@ -152,6 +173,11 @@ def _pair(
     return Pair(before + source, target)
 
 
+def source_key(columns: Columns) -> str:
+    """The key of the source in an object."""
+    return str(_NAMES[0] if columns.source is None else columns.source)
+
+
 def pairs_of_objects(
     objects: Iterable[tuple[int, Mapping[str, object]]], columns: Columns, ledger: Ledger
 ) -> Iterator[Pair]:
@@ -160,12 +186,12 @@ def pairs_of_objects(
     Raises:
         DataError: a key is missing or holds no text, and bad lines are errors.
     """
-    source_key = str(_NAMES[0] if columns.source is None else columns.source)
+    key = source_key(columns)
     target_key = str(_NAMES[1] if columns.target is None else columns.target)
     for number, entry in objects:
         inner = entry.get("translation")
         keys = {**inner, **entry} if isinstance(inner, Mapping) else entry
-        source = _text(source_key, "source", keys, number, ledger)
+        source = _text(key, "source", keys, number, ledger)
         target = None if source is None else _text(target_key, "target", keys, number, ledger)
         if source is None or target is None:
             continue
@@ -186,7 +212,7 @@ def named(columns: Columns, there: list[str], name: str) -> Columns:
     Raises:
         DataError: the table has no such column.
     """
-    chosen = dict(zip(("source", "target", "features"), columns, strict=False))
+    chosen = dict(zip(_KEYS, columns, strict=False))
     for key, default in zip(chosen, (*_NAMES, None), strict=True):
         column = default if chosen[key] is None else chosen[key]
         place = None if column in there else _number(column)

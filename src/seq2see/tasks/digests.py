@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from seq2see.tasks.lines import cannot_read
+from seq2see.tasks.opening import cannot_read
 
 _blake2b = partial(hashlib.blake2b, digest_size=16)
 

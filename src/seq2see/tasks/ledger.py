@@ -10,15 +10,15 @@ class Ledger:
     Args:
         name: the file as the user wrote it.
         on_bad_line: whether a bad line raises or is skipped.
-        unit: what is counted in this format: `line` or `row`.
+        unit: what is counted in this format: `line`, `row` or `entry`.
     """
 
     def __init__(self, name: str, on_bad_line: OnBadLine, unit: str = "line") -> None:
         self.name = name
+        self.unit = unit
         self.num_blank = 0
         self.num_bad = 0
         self._on_bad_line = on_bad_line
-        self._unit = unit
         self._first = ""  # of the bad lines
 
     def blank(self) -> None:
@@ -40,27 +40,25 @@ class Ledger:
         if self._on_bad_line is OnBadLine.error:
             raise self.error(number, fault, f"{remedy}, or set data.on_bad_line=skip", name=name)
         self.num_bad += 1
-        self._first = self._first or f"{self._unit} {number}: {fault}"
+        self._first = self._first or f"{self.unit} {number}: {fault}"
 
     def error(self, number: int, fault: str, remedy: str, *, name: str | None = None) -> DataError:
         """An error at a line, for what no skipping can mend."""
-        return DataError(f"{name or self.name}, {self._unit} {number}: {fault}, {remedy}")
+        return DataError(f"{name or self.name}, {self.unit} {number}: {fault}, {remedy}")
 
     def notes(self) -> list[str]:
         """The counts, for people."""
         notes = []
         if self.num_blank:
-            notes.append(f"{self.name}: {_count(self.num_blank, f'blank {self._unit}')} skipped")
+            notes.append(f"{self.name}: {_count(self.num_blank, f'blank {self.unit}')} skipped")
         if self.num_bad:
-            notes.append(
-                f"{self.name}: {_count(self.num_bad, f'bad {self._unit}')} skipped, the first is {self._first}"
-            )
+            notes.append(f"{self.name}: {_count(self.num_bad, f'bad {self.unit}')} skipped, the first is {self._first}")
         return notes
 
     def no_pairs(self) -> DataError:
         """The error for a file that gave none, with the reason."""
         skipped = "; ".join(note.removeprefix(f"{self.name}: ") for note in self.notes())
-        return DataError(f"{self.name}: no pairs ({skipped or 'the file is empty'}), give it at least one {self._unit}")
+        return DataError(f"{self.name}: no pairs ({skipped or 'the file is empty'}), give it at least one {self.unit}")
 
 
 def _count(number: int, noun: str) -> str:

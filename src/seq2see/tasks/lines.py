@@ -8,67 +8,117 @@ which line a fault is.
 """
 
 import codecs
-import gzip
+import io
 import re
-import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from seq2see.tasks.ledger import Ledger
+from seq2see.tasks.opening import opened
 from seq2see.text import DataError
 
 Row = tuple[int, list[str]]  # number of its first line, fields
 
-_CSV_FIELD = re.compile(r'(?:"([^"]*(?:""[^"]*)*)"|([^",]*))(,|\Z)')
+_MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_BARE_RETURN = re.compile(r"\r(?!\n|\Z)")
+_CHUNK = 2**16  # bytes
+_WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 
 
-def text_lines(path: Path, name: str, ledger: Ledger) -> Iterator[tuple[int, str | None]]:
-    """The lines with their ends and their numbers from 1; None for one that is not UTF-8 and is skipped.
+def text_lines(path: Path, name: str, ledger: Ledger, encoding: str) -> Iterator[tuple[int, str | None]]:
+    """The lines with their ends and their numbers from 1; None for one that is not in the encoding and is skipped.
 
     Raises:
-        DataError: the file cannot be read or unpacked, or a line is not UTF-8 and bad lines are errors.
+        DataError: the file cannot be read or unpacked, holds a NUL, or a line is not in the encoding and bad lines are
+            errors.
     """
-    for number, raw in enumerate(_byte_lines(path, name), start=1):
-        try:
-            yield number, raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            fault = f"not UTF-8 (byte 0x{raw[error.start]:02X} at byte {error.start + 1} of the line)"
-            if number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                raise ledger.error(number, "not UTF-8 but UTF-16", "save the file as UTF-8", name=name) from None
-            ledger.bad(number, fault, "save the file as UTF-8", name=name)
-            yield number, None
+    with opened(path, name) as file:
+        head = file.peek(4096)
+        for number, line in enumerate(_lines(file, name, encoding), start=1):
+            try:
+                text = line.decode(encoding) if isinstance(line, bytes) else line
+            except UnicodeDecodeError as error:
+                wide = _wide_encoding(head)
+                if wide is not None:
+                    raise ledger.error(number, *_say_wide(wide), name=name) from None
+                ledger.bad(number, *_say_byte(error, encoding), name=name)
+                yield number, None
+                continue
+            if "\0" in text:
+                wide = _wide_encoding(head)
+                what = (
+                    ("a NUL, which no text has", "remove it, or name a text file") if wide is None else _say_wide(wide)
+                )
+                raise ledger.error(number, *what, name=name)
+            yield number, text
 
 
-def count_lines(path: Path, name: str) -> int:
+def count_lines(path: Path, name: str, encoding: str) -> int:
     """How many lines the file has; the last one need not end.
 
     Raises:
         DataError: the file cannot be read or unpacked.
     """
-    return sum(1 for _ in _byte_lines(path, name))
+    with opened(path, name) as file:
+        return sum(1 for _ in _lines(file, name, encoding))
 
 
-def _byte_lines(path: Path, name: str) -> Iterator[bytes]:
-    packed = path.suffix.lower() == ".gz"
+def _lines(file: io.BufferedReader, name: str, encoding: str) -> Iterator[bytes] | Iterator[str]:
+    """The lines without a byte order mark: as bytes, or as text where more than the byte of a line end ends a line."""
+    if "\n".encode(encoding) == b"\n":
+        first = file.readline().removeprefix(codecs.BOM_UTF8)
+        return chain([first] if first else [], file)
+    lines = _text_lines(file, name, encoding)
+    start = next(lines, "").removeprefix("\ufeff")
+    return chain([start] if start else [], lines)
+
+
+def _text_lines(file: io.BufferedReader, name: str, encoding: str) -> Iterator[str]:
+    decoder, rest = codecs.getincrementaldecoder(encoding)(), ""
     try:
-        with gzip.open(path, "rb") if packed else open(path, "rb") as file:
-            first = file.readline().removeprefix(codecs.BOM_UTF8)
-            if first:
-                yield first
-            yield from cast(BinaryIO, file)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(
-            f"{name}: cannot be unpacked ({error}), make the .gz file anew, or rename one that is not packed"
-        ) from None
-    except OSError as error:
-        raise cannot_read(name, error) from None
+        while chunk := file.read(_CHUNK):
+            *lines, rest = (rest + decoder.decode(chunk)).split("\n")
+            yield from (f"{line}\n" for line in lines)
+        if rest := rest + decoder.decode(b"", final=True):
+            yield rest
+    except UnicodeError as error:
+        raise DataError(f"{name}: not {encoding} ({error}), set another data.encoding") from None
 
 
-def cannot_read(name: str, error: OSError) -> DataError:
-    """The error for a file that the system does not give us."""
-    return DataError(f"{name}: cannot be read ({error.strerror or error}), check the file and its permissions")
+def _wide_encoding(head: bytes) -> str | None:
+    """The encoding of two or four bytes a character that a file begins in; None: it is in none of them."""
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding
+    for encoding in _WIDE if b"\0" in head else ():
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(head)
+        except UnicodeDecodeError:
+            continue
+        if "\0" not in text and re.search("[\t\n ]", text):
+            return encoding
+    return None
+
+
+def _say_wide(encoding: str) -> tuple[str, str]:
+    return f"not UTF-8 but {encoding[:6].upper()}", f"set data.encoding={encoding}, or save the file as UTF-8"
+
+
+def _say_byte(error: UnicodeDecodeError, encoding: str) -> tuple[str, str]:
+    """What is wrong with a line that is not in the encoding, and what to do."""
+    byte = error.object[error.start : error.start + 1]
+    where = f"byte 0x{byte[0]:02X} at byte {error.start + 1} of the line"
+    if encoding != "utf-8":
+        return f"not {encoding} ({where})", "set another data.encoding"
+    western = byte.decode("cp1252", "replace")
+    if not western.isprintable() or western == "\ufffd":
+        return f"not UTF-8 ({where})", "save the file as UTF-8"
+    return (
+        f"not UTF-8 ({where}, in cp1252 it is '{western}')",
+        "save the file as UTF-8, or set data.encoding=cp1252 if that is what it is",
+    )
 
 
 def content(line: str) -> str:
@@ -76,13 +126,26 @@ def content(line: str) -> str:
     return line[:-1].removesuffix("\r") if line.endswith("\n") else line
 
 
+def has_bare_returns(texts: Iterable[str]) -> bool:
+    r"""Whether a `\r` without `\n` stands inside: where a file is one such line, they were to end its lines."""
+    return any(_BARE_RETURN.search(text) for text in texts)
+
+
+def say_bare_returns() -> tuple[str, str]:
+    """What is wrong with a file whose lines end so, and what to do."""
+    return (
+        "the whole file is one line, with carriage returns (CR) where its lines seem to end",
+        "give each line a line feed (LF), as `tr '\\r' '\\n'` does",
+    )
+
+
 def is_blank(text: str) -> bool:
     """Empty, or white space of any kind."""
     return not text or text.isspace()
 
 
-def tsv_rows(lines: Iterable[tuple[int, str | None]], ledger: Ledger) -> Iterator[Row]:
-    """The tab-separated fields of each line that is not blank. There is no quoting."""
+def tsv_rows(lines: Iterable[tuple[int, str | None]], ledger: Ledger, delimiter: str) -> Iterator[Row]:
+    """The fields of each line that is not blank, with the delimiter between. There is no quoting."""
     for number, line in lines:
         if line is None:
             continue
@@ -90,17 +153,20 @@ def tsv_rows(lines: Iterable[tuple[int, str | None]], ledger: Ledger) -> Iterato
         if is_blank(text):
             ledger.blank()
         else:
-            yield number, text.split("\t")
+            yield number, text.split(delimiter)
 
 
-def csv_rows(lines: Iterable[tuple[int, str | None]], ledger: Ledger) -> Iterator[Row]:
-    """The comma-separated fields of each record, as RFC 4180 says; a quoted field may span lines.
+def csv_rows(lines: Iterable[tuple[int, str | None]], ledger: Ledger, delimiter: str) -> Iterator[Row]:
+    """The fields of each record, as RFC 4180 says, with the delimiter for its comma; a quoted field may span lines.
 
     After a bad record reading goes on with the line after its first, so that one stray quote mark loses one line.
 
     Raises:
         DataError: a quote is never closed, or stands where none may, and bad lines are errors.
     """
+    a_field = re.compile(
+        r'(?:"([^"]*(?:""[^"]*)*)"|([^"DELIMITER]*))(DELIMITER|\Z)'.replace("DELIMITER", re.escape(delimiter))
+    )
     unread = deque[tuple[int, str | None]]()
     more = iter(lines)
     while (first := unread.popleft() if unread else next(more, None)) is not None:
@@ -115,7 +181,7 @@ def csv_rows(lines: Iterable[tuple[int, str | None]], ledger: Ledger) -> Iterato
         if is_blank(text):
             ledger.blank()
             continue
-        fields = None if is_open or any(part is None for _, part in record) else _csv_fields(text)
+        fields = None if is_open or any(part is None for _, part in record) else _csv_fields(text, delimiter, a_field)
         if fields is not None:
             yield number, fields
             continue
@@ -124,12 +190,12 @@ def csv_rows(lines: Iterable[tuple[int, str | None]], ledger: Ledger) -> Iterato
         unread.extendleft(reversed(record[1:]))
 
 
-def _csv_fields(text: str) -> list[str] | None:
+def _csv_fields(text: str, delimiter: str, a_field: re.Pattern[str]) -> list[str] | None:
     """The fields of one record; None where a quote mark stands in the wrong place."""
     if '"' not in text:
-        return text.split(",")
+        return text.split(delimiter)
     fields, begin = [], 0
-    while field := _CSV_FIELD.match(text, begin):
+    while field := a_field.match(text, begin):
         quoted, plain, separator = field.groups()
         fields.append(plain if quoted is None else quoted.replace('""', '"'))
         if not separator:

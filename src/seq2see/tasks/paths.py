@@ -1,24 +1,92 @@
 """The user's paths: found, or an error that says what is there instead."""
 
+import glob
 import os
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from seq2see.text import DataError
 
+PAIR_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
+PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+_GLOB = re.compile(r"[*?\[]")
 
-def as_names(key: str, value: object) -> list[str]:
-    """The one path, or the two of parallel files, that a key holds.
+
+class FileSet(NamedTuple):
+    """The files of a split.
+
+    Attributes:
+        names: as the user wrote them, a glob being the files that it matches, sorted.
+        are_parallel: whether they are one of sources and one of targets, rather than files that hold pairs.
+    """
+
+    names: list[str]
+    are_parallel: bool
+
+
+def files_of(key: str, value: Any) -> FileSet:
+    """The files that a key means: files that hold pairs, one after the other, or two parallel ones.
+
+    A list of two files is parallel if neither has the name of a kind that holds pairs, such as `.tsv`; a dictionary of
+    `source` and `target` always is.
 
     Raises:
-        ValueError: the key holds something else.
+        DataError: a glob matches nothing.
+        ValueError: of two files one alone has such a name.
     """
-    if isinstance(value, str | Path):
-        return [str(value)]
-    if isinstance(value, Sequence) and 1 <= len(value) <= 2 and all(isinstance(name, str | Path) for name in value):
-        return [str(name) for name in value]
-    raise ValueError(f"task.{key} ({value}) must be a path, or two of parallel files, as in task.{key}=[a.src,a.tgt]")
+    if isinstance(value, dict):
+        return FileSet([str(value["source"]), str(value["target"])], are_parallel=True)
+    listed = (
+        [str(name) for name in value] if isinstance(value, Sequence) and not isinstance(value, str) else [str(value)]
+    )
+    names = [name for pattern in listed for name in _matching(pattern)]
+    if len(listed) != 2 or names != listed:
+        return FileSet(names, are_parallel=False)
+    holding = [suffix_of(name) in PAIR_SUFFIXES for name in names]
+    if any(holding) and not all(holding):
+        raise ValueError(
+            f"task.{key} ([{','.join(names)}]): {names[holding.index(True)]} holds pairs by its name, the other may be "
+            f"a side of parallel files: write task.{key}='{{source: {names[0]}, target: {names[1]}}}' if both are sides"
+        )
+    return FileSet(names, are_parallel=not any(holding))
+
+
+def absolute_files(value: Any) -> Any:
+    """The same files for a reader in another folder."""
+    if isinstance(value, dict):
+        return {side: absolute_files(name) for side, name in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [absolute_files(name) for name in value]
+    return None if value is None else absolute(str(value))
+
+
+def absolute(name: str) -> str:
+    """A file, a folder or a glob by its whole path."""
+    here = glob.escape(os.getcwd()) if _is_glob(name) else os.getcwd()
+    return str(Path(here) / _expanded(name))
+
+
+def suffix_of(name: str) -> str:
+    """What the file's name says of its kind, lower case; that of a packed file is looked through."""
+    path = Path(name)
+    return (Path(path.stem) if path.suffix.lower() in PACKED_SUFFIXES else path).suffix.lower()
+
+
+def _matching(name: str) -> list[str]:
+    """The files that a glob matches; a name that is none, or that exists, is itself."""
+    if not _is_glob(name):
+        return [name]
+    names = sorted(glob.glob(os.path.expanduser(name), recursive=True))
+    if not names:
+        raise DataError(f"{name}: no file matches, {_say_what_is_near(Path(name))}")
+    return names
+
+
+def _is_glob(name: str) -> bool:
+    return _GLOB.search(name) is not None and not os.path.exists(_expanded(name))
 
 
 def found(name: str) -> Path:
@@ -51,7 +119,7 @@ def found_folder(name: str) -> Path:
 
 def _expanded(name: str) -> Path:
     path = Path(name)
-    return Path(os.path.expanduser(name)) if name.startswith("~") and not path.exists() else path
+    return Path(os.path.expanduser(name)) if name.startswith("~") and not os.path.exists(path) else path
 
 
 def _say_what_is_there(folder: Path) -> str:

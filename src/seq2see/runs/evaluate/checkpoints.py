@@ -14,6 +14,7 @@ from seq2see.runs.evaluate.cases import add_cases
 from seq2see.runs.evaluate.evaluation import Evaluation, evaluate_pairs
 from seq2see.runs.terminal import Terminal
 from seq2see.tasks import Pair
+from seq2see.tasks.paths import files_of
 from seq2see.tasks.whole_file import write_text
 
 
@@ -24,6 +25,7 @@ def command(options: EvaluateOptions) -> None:
         evaluations, comparison, files = evaluate_several(options)
         lines = [f"{_name(options)}: {len(evaluations[0].pairs):,} pairs", *comparison_lines(comparison), ""]
         lines += [f"  {name}: {signature}" for name, signature in comparison["signatures"].items()]
+        lines += [line for note in comparison["notes"] for line in wrapped(note)]
         lines += [] if files else wrapped("nothing written: output=FOLDER keeps the comparison and all translations")
     else:
         evaluation, files = evaluate(options)
@@ -43,12 +45,13 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
         ValueError: the checkpoint, the split or the file is not to be had.
     """
     path, *_ = _checkpoints(options)
-    trained, pairs = _loaded(path, options)
+    trained, pairs, notes = _loaded(path, options)
     valid: Sequence[Pair] = ()
     if options.task.test is None and not isinstance(trained.options.task, FilesOptions | HubOptions):
         valid = pairs_of(trained.options, Split.valid, run=trained.run)
     train, missing = _training_pairs(trained) if options.baselines else ((), "")
     evaluation = evaluate_pairs(trained, pairs, valid=valid, train=train, device=device_of(options.accelerator))
+    evaluation.notes += notes
     if options.report and (options.output is not None or trained.run is not None):
         add_cases(trained, evaluation, name=_name(options))
     if missing:
@@ -75,12 +78,14 @@ def evaluate_several(options: EvaluateOptions) -> tuple[list[Evaluation], dict[s
     Raises:
         ValueError: a checkpoint, the split or the file is not to be had, or the pairs are not the same.
     """
-    evaluations, systems = [], []
+    evaluations, systems, said = [], [], list[str]()
     for path in _checkpoints(options):
-        trained, pairs = _loaded(path, options)
+        trained, pairs, notes = _loaded(path, options)
         evaluation = evaluate_pairs(trained, pairs, device=device_of(options.accelerator))
         target = trained.target_tokenizer
         tokens = [target.tokens(ids) for ids in target.encode_batch([pair.target for pair in pairs])]
+        evaluation.notes += notes
+        said += [note for note in notes if note not in said]
         evaluations.append(evaluation)
         systems.append(
             System(
@@ -94,6 +99,7 @@ def evaluate_several(options: EvaluateOptions) -> tuple[list[Evaluation], dict[s
             )
         )
     comparison = {"pairs": len(evaluations[0].pairs), **compare_systems(systems)}
+    comparison["notes"] = [*said, *comparison["notes"]]
     files = []
     if options.output is not None:
         folder, name = Path(options.output).expanduser(), _name(options)
@@ -111,20 +117,18 @@ def _checkpoints(options: EvaluateOptions) -> list[str]:
     return paths
 
 
-def _loaded(path: str, options: EvaluateOptions) -> tuple[Trained, Sequence[Pair]]:
-    """A checkpoint, and the pairs that it is to translate."""
-    trained = load(path, average=options.average)
+def _loaded(path: str, options: EvaluateOptions) -> tuple[Trained, Sequence[Pair], list[str]]:
+    """A checkpoint, the pairs that it is to translate, and notes on how they were read."""
+    trained, notes = load(path, average=options.average), list[str]()
     trained.decode_as(options.decode)
     if options.task.test is not None:
-        has_tags = getattr(trained.options.task, "features", None) is not None
-        pairs = read_pairs(options.task.test, trained.options, columns=has_tags)
-        found = f"task.test: {options.task.test} has no pairs: name another file"
-    else:
-        pairs = pairs_of(trained.options, options.split, run=trained.run)
-        found = f"split={options.split.value}: {path} has no such pairs: choose another split, or set task.test"
+        return trained, read_pairs(options.task, options.data, trained.options, notes), notes
+    pairs = pairs_of(trained.options, options.split, run=trained.run, notes=notes)
     if not pairs:
-        raise ValueError(found)
-    return trained, pairs
+        raise ValueError(
+            f"split={options.split.value}: {path} has no such pairs: choose another split, or set task.test"
+        )
+    return trained, pairs, notes
 
 
 def _training_pairs(trained: Trained) -> tuple[Sequence[Pair], str]:
@@ -142,8 +146,7 @@ def _name(options: EvaluateOptions) -> str:
     """Of the files: the split's, or that of the file with other data."""
     if options.task.test is None:
         return options.split.value
-    file = options.task.test if isinstance(options.task.test, str) else options.task.test[0]
-    name = Path(file).name.split(".")[0]
+    name = Path(files_of("test", options.task.test).names[0]).name.split(".")[0]
     return f"other-{name}" if name in {split.value for split in Split} else name  # the run's own scores stay
 
 

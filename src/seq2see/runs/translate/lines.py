@@ -15,6 +15,8 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import BinaryIO
 
+from seq2see.tasks.opening import opened
+
 FIRST, MOST = 64, 1_024  # lines translated together: few at first, so that something is soon to be seen
 PAUSE = 0.1  # seconds without a line, after which those that have come are translated
 LONGEST = 1.0  # seconds that lines are waited for once the first has come
@@ -34,12 +36,12 @@ def chunks_of(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def read_lines(path: str | None) -> Iterator[str]:
-    """The lines of a UTF-8 file, or of standard input; a BOM is dropped.
+    """The lines of a UTF-8 file, packed or not, or of standard input; a BOM is dropped.
 
     Raises:
         ValueError: the file cannot be read, or is not UTF-8.
     """
-    with _failures(path), _open(path) as stream:
+    with _stream(path) as stream:
         yield from _decoded_lines(stream, path)
 
 
@@ -52,6 +54,9 @@ def read_chunks(path: str | None) -> Iterator[list[str]]:
     Raises:
         ValueError: the file cannot be read, or is not UTF-8.
     """
+    if _is_file(path):
+        yield from chunks_of(read_lines(path))
+        return
     with _failures(path):
         stream = _open(path)
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -63,10 +68,24 @@ def read_chunks(path: str | None) -> Iterator[list[str]]:
 
 def count_lines(path: str | None) -> int | None:
     """How many lines a file has; None: that cannot be known before it is read to its end."""
-    if path is None or not Path(path).expanduser().is_file():
+    if not _is_file(path):
         return None
-    with Path(path).expanduser().open("rb") as stream:
+    with _stream(path) as stream:
         return sum(1 for _ in stream)
+
+
+def _is_file(path: str | None) -> bool:
+    return path is not None and Path(path).expanduser().is_file()
+
+
+@contextmanager
+def _stream(path: str | None) -> Iterator[BinaryIO]:
+    if path is not None and _is_file(path):
+        with opened(Path(path).expanduser(), path) as stream:
+            yield stream
+        return
+    with _failures(path), _open(path) as stream:
+        yield stream
 
 
 def _name(path: str | None) -> str:
