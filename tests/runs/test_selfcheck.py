@@ -185,6 +185,14 @@ def a_checkpoint_that_forgets(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Trained, "describe", lambda self: {**describe(self), "length_ratio": 9.0})
 
 
+def columns_that_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    read = kept.read_pairs
+    plain = FilesOptions(train="", source=0, target=1)
+    patch.setattr(
+        kept, "read_pairs", lambda other, text, options, notes: read(other, text, replace(options, task=plain), notes)
+    )
+
+
 @pytest.mark.parametrize(
     ("fault", "found", "not_found"),
     [
@@ -206,6 +214,7 @@ def a_checkpoint_that_forgets(patch: pytest.MonkeyPatch) -> None:
         (padding_that_counts, {loss.smoothing, loss.batching, loss.accumulation}, {loss.labels}),
         (a_decoder_that_learns_nothing, {loss.by_heart}, {model.causality, loss.only_the_past}),
         (a_checkpoint_that_forgets, {kept.saved}, {outputs.cache}),
+        (columns_that_are_forgotten, {kept.read_again}, {kept.saved}),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

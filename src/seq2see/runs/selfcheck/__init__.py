@@ -150,6 +150,14 @@ PROMISES = (
         "weights outside the state_dict, or options that are not saved, are lost.",
     ),
     Promise(
+        "test files are read as training files are",
+        kept.read_again,
+        "pairs",
+        0,
+        "What is scored is not what the file says: other columns, a header that is a pair, or a lost line. Look at "
+        "read_pairs in runs/data.py.",
+    ),
+    Promise(
         "best.ckpt is the best, and scored so",
         kept.chosen,
         "numbers",

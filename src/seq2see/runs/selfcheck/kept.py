@@ -19,9 +19,18 @@ import lightning as L
 import torch
 from torch import Tensor
 
-from seq2see.options import LOWER_IS_BETTER, FilesOptions, LoggerKind, TrainOptions
+from seq2see.options import (
+    LOWER_IS_BETTER,
+    DataOptions,
+    FilesOptions,
+    LoggerKind,
+    OtherData,
+    OtherText,
+    TrainOptions,
+)
 from seq2see.runs.checkpoint import load, read_checkpoint
 from seq2see.runs.config import to_yaml
+from seq2see.runs.data import read_pairs
 from seq2see.runs.evaluate import evaluate_pairs
 from seq2see.runs.fit import NUM_SAMPLES
 from seq2see.runs.selfcheck.subject import NUM_PAIRS, Subject, valid_pairs_of
@@ -49,6 +58,20 @@ def saved(subject: Subject) -> int:
     wrong += here.source_tokenizer.encode_batch(sources) != other.source_tokenizer.encode_batch(sources)
     wrong += here.target_tokenizer.encode_batch(targets) != other.target_tokenizer.encode_batch(targets)
     return wrong + (here.length_limit != other.length_limit) + (here.options != other.options)
+
+
+def read_again(subject: Subject) -> int:
+    """Pairs that a file which is given to be scored gives otherwise than one of the same shape that is trained on."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "pairs.csv"
+        with path.open("w", encoding="utf-8", newline="") as file:
+            rows = [(pair.target, number, pair.source) for number, pair in enumerate(subject.pairs)]
+            csv.writer(file).writerows([("out", "number", "in"), *rows])
+        own = subject.trained.options
+        options = replace(own, task=FilesOptions(train=str(path), source="in", target="out"), data=DataOptions())
+        found = read_pairs(OtherData(str(path)), OtherText(), options, [])
+    wrong = sum(pair[:2] != other[:2] for pair, other in zip(subject.pairs, found, strict=False))
+    return wrong + abs(len(subject.pairs) - len(found))
 
 
 def _save(subject: Subject, path: Path) -> None:
