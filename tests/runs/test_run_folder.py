@@ -19,6 +19,7 @@ from seq2see.runs.evaluate import evaluate
 from seq2see.runs.overrides import read_overrides
 from seq2see.runs.train import train_run
 from seq2see.runs.translate import translate
+from seq2see.runs.translate.links import aligning_head
 
 
 def metrics(run: Path) -> list[dict[str, str]]:
@@ -192,7 +193,7 @@ def test_a_folder_with_something_in_it_is_refused(small_run: Path) -> None:
 def test_a_checkpoint_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "broken.ckpt").write_bytes(b"no checkpoint")
     for path, message in (
-        ("broken.ckpt", "is a text file and no checkpoint of seq2see"),
+        ("broken.ckpt", "is no torch file: name a run folder"),
         ("none.ckpt", "does not exist"),
         ("", "no checkpoints"),
     ):
@@ -212,3 +213,37 @@ def test_texts_longer_than_the_models_positions_are_refused_before_training(tmp_
     with pytest.raises(ValueError, match=r"model.max_positions \(5\) is less than the \d+ tokens"):
         train_run(compose_options("train", [*overrides, f"run_dir={tmp_path / 'run'}"]))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("result.json", b'{"status', "cannot be read .*: delete it, and resume="),
+        ("result.json", b"\xff", "cannot be read .*: delete it, and resume="),
+        ("result.json", b'{"status": "completed", "steps": 1, "seconds": "x", "test": {}}', "seconds is 'x'"),
+        ("result.json", b'{"status": "completed", "steps": 1, "seconds": 1, "test": {"bleu": "x"}}', "no numbers"),
+        ("config.yaml", b"task: [", "is damaged"),
+        ("config.yaml", b"[" * 5_000, "is damaged"),
+        ("config.yaml", b"task: {kind: copy}\nseed: &a [1]\nrun_dir: \xff", "is damaged"),
+        (
+            "config.yaml",
+            b"a0: &a0 [1]\n" + b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (n, n, n - 1, n - 1) for n in range(1, 31)),
+            "is damaged .*contain or share themselves",
+        ),
+    ],
+)
+def test_comparing_names_the_damaged_file_of_a_run(
+    name: str, content: bytes, message: str, small_run: Path, tmp_path: Path
+) -> None:
+    for file in ("result.json", "config.yaml"):
+        (tmp_path / file).write_bytes((small_run / file).read_bytes())
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"{name}: .*{message}"):
+        read_run(tmp_path)
+
+
+def test_a_damaged_evaluation_is_named_where_its_head_is_asked_for(small_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(small_run, tmp_path / "run")
+    (tmp_path / "run" / "evaluation" / "test.json").write_bytes(b"[" * 100_000)
+    with pytest.raises(ValueError, match=r"evaluation/test\.json: cannot be read .*: write it anew with evaluate"):
+        aligning_head(load(str(tmp_path / "run")))
