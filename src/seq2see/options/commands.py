@@ -37,9 +37,10 @@ class DecodeOptions:
     batch_size: int | None = None  # sentences decoded together
 
     def __post_init__(self) -> None:
-        require_positive(self, "decode", "beam_size", "num_best", "temperature", "top_k", "max_length", "batch_size")
-        require_positive(self, "decode", "max_source_length")
-        require_not_negative(self, "decode", "length_penalty", "seed")
+        require_positive(self, "decode", "temperature", "top_k", "max_length", "max_source_length", "batch_size")
+        require_positive(self, "decode", "beam_size", "num_best", most=1_000)  # as many rows for each sentence
+        require_not_negative(self, "decode", "length_penalty", most=10)  # length ** length_penalty stays a number
+        require_not_negative(self, "decode", "seed")
         require(self.top_p is None or 0 < self.top_p <= 1, f"decode.top_p ({self.top_p}) must be above 0 and at most 1")
         num_best, beam_size = self.num_best or 1, self.beam_size or (1 if self.sample else self.num_best) or 1
         if self.sample:
