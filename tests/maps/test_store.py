@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
+import os
+import pickle
+import tracemalloc
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -251,7 +258,9 @@ def test_diverged_weights_are_stored_and_do_not_stop_the_run(tmp_path: Path, mak
         ('{"schema": 99}', r"index\.json: written by a newer seq2see \(schema 99, .*update seq2see"),
         ('{"schema": 1}', r"index\.json: not a valid attention log .*log the run again"),
         ("{", r"index\.json: cannot be read .*restore the file"),
-        ("[]", r"index\.json: has no schema version"),
+        ("[]", r"index\.json: cannot be read \(not a JSON object\)"),
+        ("{}", r"index\.json: has no schema version"),
+        ("[" * 100_000, r"index\.json: cannot be read .*restore the file"),
     ],
 )
 def test_a_newer_or_broken_index_is_named_with_the_remedy(tmp_path: Path, content: str, message: str):
@@ -276,6 +285,109 @@ def test_a_damaged_step_file_is_named(tmp_path: Path, make_maps, damage: str):
         file.unlink()
     with pytest.raises(ValueError, match=r"step-00000005\.npz: cannot be read .*log the run again"):
         AttentionLog.open(tmp_path).maps(5)
+
+
+def npz(header: bytes | None, data: bytes, *, name: str = "encoder.npy", stored: bool = False) -> bytes:
+    """A step file of one array, with any header of numpy's; None: none."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED) as entries:
+        magic = b"" if header is None else b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header
+        entries.writestr(name, magic + data)
+    return stream.getvalue()
+
+
+SHAPE = b"{'descr': '%s', 'fortran_order': False, 'shape': %s}\n"
+STRANGE = {
+    "deflate bomb": (lambda: npz(SHAPE % (b"<f2", b"(2, 3, 2, 4, 4)"), bytes(150_000_000)), "unpack to far more"),
+    "bomb under another name": (lambda: npz(None, bytes(150_000_000), name="x"), "unpack to far more"),
+    "huge header": (
+        lambda: npz(SHAPE % (b"<f2", b"(100000000000000,)"), b""),
+        "has shape .100000000000000,. of float16",
+    ),
+    "other numbers": (lambda: npz(SHAPE % (b"<f8", b"(2, 3, 2, 4, 4)"), bytes(1536)), "of float64, the index says"),
+    "objects": (lambda: npz(SHAPE % (b"|O", b"(2, 3, 2, 4, 4)"), pickle.dumps([])), "of object, the index says"),
+    "cut array": (lambda: npz(SHAPE % (b"<f2", b"(2, 3, 2, 4, 4)"), bytes(100)), "cannot reshape"),
+    "no array": (lambda: npz(None, b"text"), "magic string"),
+    "encoder alone": (
+        lambda: npz(SHAPE % (b"<f2", b"(2, 3, 2, 4, 4)"), bytes(384)),
+        "missing .* 'decoder' and 'cross'",
+    ),
+    "pickle": (lambda: pickle.dumps([1]), "not a zip file"),
+    "empty": (lambda: b"", "not a zip file"),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_step_file_from_a_stranger_is_refused_before_it_takes_memory(tmp_path: Path, make_maps, name: str):
+    log = AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
+    log.append(5, make_maps(log, 5))
+    file = tmp_path / "step-00000005.npz"
+    make, message = STRANGE[name]
+    file.write_bytes(make())
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=rf"step-00000005\.npz: cannot be read .*{message}.*log the run") as caught:
+            AttentionLog.open(tmp_path).maps(5)
+        assert tracemalloc.get_traced_memory()[1] < 2e6
+    finally:
+        tracemalloc.stop()
+    assert "allow_pickle" not in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+@pytest.mark.parametrize("name", ["index.json", "step-00000005.npz"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, make_maps, name: str):
+    log = AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
+    log.append(5, make_maps(log, 5))
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ValueError, match="no attention log here" if name == "index.json" else "no such file"):
+        AttentionLog.open(tmp_path).maps(5)
+
+
+def changed(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:
+    def change(index: dict[str, Any]) -> None:
+        place: Any = index
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = to
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        changed("examples", to=[]),
+        changed("examples", 0, "source_tokens", to=[1, 2]),
+        changed("examples", 0, "links", to=[[0.5, "x"]]),
+        changed("model", "num_heads", to=0),
+        changed("model", "num_heads", to=1e999),
+        changed("max_megabytes", to=10**400),
+        changed("steps", 0, "scores", to={"val/loss": 10**400}),
+        changed("steps", 0, "epoch", to=[1]),
+        changed("steps", 0, "hypotheses", to=["one"]),
+        changed("steps", 0, "hypothesis_tokens", to=[["a"], [2]]),
+        changed("steps", 0, to="step"),
+    ],
+)
+def test_an_index_of_wrong_values_is_named(tmp_path: Path, make_maps, change: Callable[[dict[str, Any]], None]):
+    log = AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
+    log.append(5, make_maps(log, 5))
+    index = json.loads((tmp_path / "index.json").read_text(encoding="utf-8"))
+    change(index)
+    (tmp_path / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"index\.json: not a valid attention log .*restore the file"):
+        AttentionLog.open(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"step\n\xff\n", b"step\n1\n", b"step\n\0\n", b"step\n" + b"1" * 200_000])
+def test_a_damaged_table_of_measures_is_named(tmp_path: Path, make_maps, content: bytes):
+    log = AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
+    log.append(5, make_maps(log, 5))
+    (tmp_path / "metrics.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=r"metrics\.csv, line \d+: not a row of measures .*delete the file"):
+        AttentionLog.open(tmp_path).measures()
 
 
 def test_a_wrong_shape_names_both_sides(make_maps):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -475,3 +476,83 @@ def test_few_pairs_to_validate_are_said_once(
     result = train(short_run(tmp_path / "run", f"task.valid_size={size}", "task.ood_size=0"))
     assert capsys.readouterr().err.count(said) == 1
     assert result.status == "completed" and (result.best == {}) == (size == 0)
+
+
+def without(*path: str | int) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        place: Any = content
+        for key in path[:-1]:
+            place = place[key]
+        del place[path[-1]]
+
+    return change
+
+
+PARTS = {
+    "no callbacks": without("callbacks"),
+    "no pace": without("callbacks", "Pace"),
+    "no selection": without("callbacks", "Selection"),
+    "callbacks are a list": lambda content: content.update(callbacks=[1]),
+    "seconds are a text": lambda content: content["callbacks"]["Pace"].update(seconds="1"),
+    "no training": without("training"),
+    "no random state": without("training", "random"),
+    "a random state of another kind": lambda content: content["training"]["random"].update(numpy=["a", [], 0, 0, 0]),
+    "no loops": without("loops"),
+    "no place in the data": without("loops", "fit_loop", "state_dict", "combined_loader", 0, "position"),
+    "no optimisers": lambda content: content.update(optimizer_states=[]),
+    "no states": lambda content: content["optimizer_states"][0].update(state={}),
+    "a state is missing": without("optimizer_states", 0, "state", 3),
+    "a state of another shape": lambda content: content["optimizer_states"][0]["state"][3].update(
+        exp_avg=torch.ones(1, 2)
+    ),
+    "no groups": without("optimizer_states", 0, "param_groups"),
+    "one group": without("optimizer_states", 0, "param_groups", 1),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_last_checkpoint_without_its_parts_says_how_to_go_on(
+    tmp_path: Path, small_run: Path, short_run: Overrides, name: str
+) -> None:
+    shutil.copytree(small_run, tmp_path / "run")
+    last = tmp_path / "run" / "checkpoints" / "last.ckpt"
+    content = torch.load(last, weights_only=True)
+    PARTS[name](content)
+    write_checkpoint(last, content)
+    longer = short_run(tmp_path / "run", "task.max_length=6", "resume=auto", "trainer.max_steps=14")
+    with pytest.raises(ValueError, match=r"^resume: .*last\.ckpt lacks what .*: init=.*run starts a new run") as caught:
+        train(longer)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("result.json", b'{"status": "completed"', "cannot be read .*: delete it"),
+        ("result.json", b"", "cannot be read .*: delete it"),
+        ("result.json", b"\xff\xfe", "cannot be read .*: delete it"),
+        ("result.json", b"[" * 100_000, "cannot be read .*: delete it"),
+        ("result.json", b"[1]", "not a JSON object"),
+        ("result.json", b'{"status": 1}', "status is 1"),
+        ("metrics.csv", b"step,epoch\n\xff,1\n6,1\n", "is damaged .*: delete the line, or the file"),
+        ("metrics.csv", b"step,epoch\nsix,1\n6,1\n", "line 2: is damaged"),
+        ("metrics.csv", b"step,epoch\n6\n8,1\n", "line 2: is damaged"),
+        ("metrics.csv", b"step,epoch\n6,1,3\n8,1\n", "line 2: is damaged"),
+        ("metrics.csv", b"\0\0\0\n1,2\n", "is damaged"),
+        ("metrics.csv", b"a,b\n1,2\n", "line 2: is damaged"),
+        ("samples.jsonl", b'{"step": 6}\n\xff\n{"step": 6}\n', "line 2: is damaged: delete the line, or the file"),
+        ("samples.jsonl", b'{"step": "6"}\n{"step": 6}\n', "line 1: is damaged"),
+        ("samples.jsonl", b"[" * 100_000 + b'\n{"step": 6}\n', "line 1: is damaged"),
+    ],
+)
+def test_a_damaged_file_of_the_run_is_named_with_what_to_do(
+    tmp_path: Path, small_run: Path, short_run: Overrides, name: str, content: bytes, message: str
+) -> None:
+    shutil.copytree(small_run, tmp_path / "run")
+    file = tmp_path / "run" / name
+    file.write_bytes(content)
+    longer = short_run(tmp_path / "run", "task.max_length=6", "resume=auto", "trainer.max_steps=14")
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(file))}.*{message}"):
+        train(longer)
+    file.unlink()
+    assert train(longer).status == "completed"

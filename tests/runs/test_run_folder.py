@@ -19,6 +19,7 @@ from seq2see.runs.evaluate import evaluate
 from seq2see.runs.overrides import read_overrides
 from seq2see.runs.train import train_run
 from seq2see.runs.translate import translate
+from seq2see.runs.translate.links import aligning_head
 from seq2see.tasks.whole_file import write_text
 
 
@@ -193,7 +194,7 @@ def test_a_folder_with_something_in_it_is_refused(small_run: Path) -> None:
 def test_a_checkpoint_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "broken.ckpt").write_bytes(b"no checkpoint")
     for path, message in (
-        ("broken.ckpt", "is a text file and no checkpoint of seq2see"),
+        ("broken.ckpt", "is no torch file: name a run folder"),
         ("none.ckpt", "does not exist"),
         ("", "no checkpoints"),
     ):
@@ -256,3 +257,37 @@ def test_a_run_on_files_goes_on_is_repeated_and_scored_from_another_folder(
     assert train("config=../here/run/config.yaml", "run_dir=again", "trainer.max_steps=2") == "completed"
     evaluation, _ = evaluate(EvaluateOptions(ckpt="../here/run", report=False))
     assert len(evaluation.pairs) == 10 and evaluation.details["baselines"]["training_pairs"] == 18
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("result.json", b'{"status', "cannot be read .*: delete it, and resume="),
+        ("result.json", b"\xff", "cannot be read .*: delete it, and resume="),
+        ("result.json", b'{"status": "completed", "steps": 1, "seconds": "x", "test": {}}', "seconds is 'x'"),
+        ("result.json", b'{"status": "completed", "steps": 1, "seconds": 1, "test": {"bleu": "x"}}', "no numbers"),
+        ("config.yaml", b"task: [", "is damaged"),
+        ("config.yaml", b"[" * 5_000, "is damaged"),
+        ("config.yaml", b"task: {kind: copy}\nseed: &a [1]\nrun_dir: \xff", "is damaged"),
+        (
+            "config.yaml",
+            b"a0: &a0 [1]\n" + b"".join(b"a%d: &a%d [*a%d, *a%d]\n" % (n, n, n - 1, n - 1) for n in range(1, 31)),
+            "is damaged .*contain or share themselves",
+        ),
+    ],
+)
+def test_comparing_names_the_damaged_file_of_a_run(
+    name: str, content: bytes, message: str, small_run: Path, tmp_path: Path
+) -> None:
+    for file in ("result.json", "config.yaml"):
+        (tmp_path / file).write_bytes((small_run / file).read_bytes())
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"{name}: .*{message}"):
+        read_run(tmp_path)
+
+
+def test_a_damaged_evaluation_is_named_where_its_head_is_asked_for(small_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(small_run, tmp_path / "run")
+    (tmp_path / "run" / "evaluation" / "test.json").write_bytes(b"[" * 100_000)
+    with pytest.raises(ValueError, match=r"evaluation/test\.json: cannot be read .*: write it anew with evaluate"):
+        aligning_head(load(str(tmp_path / "run")))

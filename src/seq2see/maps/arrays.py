@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +15,8 @@ if TYPE_CHECKING:
     from seq2see.maps.index import Example
 
 KINDS = ("encoder", "decoder", "cross")
+MOST_UNPACKED = 2**27  # bytes of a step's maps that a file of any size may unpack to
+MOST_PACKED = 20  # times its size that a larger one may
 
 
 class Maps(NamedTuple):
@@ -81,14 +86,65 @@ def check_shapes(
         ValueError: a shape differs.
     """
     for name, array in maps.named().items():
-        num_layers = model["num_encoder_layers" if name.startswith("encoder") else "num_decoder_layers"]
-        num_examples, num_queries, num_keys = visible(name, examples, hypotheses).shape
-        expected = (num_examples, num_layers, model["num_heads"], num_queries, num_keys)
+        expected = _shape(name, examples, model, hypotheses)
         if array.shape != expected:
             raise ValueError(
                 f"{name} maps have shape {array.shape}, the examples and the model need {expected}"
                 " (examples, layers, heads, query, key)"
             )
+
+
+def _shape(
+    name: str, examples: Sequence[Example], model: Mapping[str, int], hypotheses: Sequence[Sequence[str]] | None
+) -> tuple[int, ...]:
+    num_layers = model["num_encoder_layers" if name.startswith("encoder") else "num_decoder_layers"]
+    queries, keys = lengths(name, examples, hypotheses)
+    return len(examples), num_layers, model["num_heads"], max(queries), max(keys)
+
+
+def write_maps(stream: BinaryIO, maps: Maps) -> Maps:
+    """Writes them in half precision, and returns them as they can be read again."""
+    halves = {name: array.astype(np.float16) for name, array in maps.named().items()}
+    np.savez_compressed(stream, allow_pickle=False, **halves)
+    return Maps(**{name: array.astype(np.float32) for name, array in halves.items()})
+
+
+def read_maps(
+    file: Path, examples: Sequence[Example], model: Mapping[str, int], hypotheses: Sequence[Sequence[str]] | None
+) -> Maps:
+    """What `write_maps` wrote, of these examples and this model: nothing is unpacked that is larger than they need.
+
+    Raises:
+        ValueError: the file is not there, or damaged; the message says how.
+    """
+    try:
+        if not file.is_file():  # a pipe would be waited for
+            raise ValueError("there is no such file")
+        with zipfile.ZipFile(file) as entries:
+            infos = entries.infolist()
+            if sum(info.file_size for info in infos) > max(MOST_UNPACKED, MOST_PACKED * file.stat().st_size):
+                raise ValueError("it would unpack to far more than it is")
+            shapes = {
+                info: _shape(info.filename.removesuffix(".npy"), examples, model, hypotheses)
+                for info in infos
+                if info.filename.removesuffix(".npy") in Maps._fields
+            }
+            return Maps(
+                **{info.filename.removesuffix(".npy"): _read(entries, info, shape) for info, shape in shapes.items()}
+            )
+    except (OSError, EOFError, KeyError, TypeError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{file}: cannot be read ({error})") from error
+
+
+def _read(entries: zipfile.ZipFile, info: zipfile.ZipInfo, shape: tuple[int, ...]) -> NDArray:
+    """One array of half precision; its header is believed only if it says what is expected."""
+    with entries.open(info) as entry:
+        if np.lib.format.read_magic(entry) != (1, 0):
+            raise ValueError(f"{info.filename} is of another format")
+        there, is_fortran, dtype = np.lib.format.read_array_header_1_0(entry)
+        if (there, is_fortran, dtype) != (shape, False, np.float16):
+            raise ValueError(f"{info.filename} has shape {there} of {dtype}, the index says {shape} of float16")
+        return np.frombuffer(entry.read(), np.float16).reshape(shape).astype(np.float32)
 
 
 def visible(

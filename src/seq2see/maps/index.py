@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple
 
-from seq2see.tasks.whole_file import write_bytes
+from seq2see.tasks.whole_file import read_json, write_bytes
 
 SCHEMA = 2  # 1 had no norms, no own outputs and no entries of thinned steps; it still opens
 DIMENSIONS = ("d_model", "num_heads", "num_encoder_layers", "num_decoder_layers")
@@ -42,9 +42,11 @@ class Example:
 
     def __post_init__(self) -> None:
         """Accept lists, as JSON has them, and check that links lie inside the sentence."""
-        for name in ("source_tokens", "target_tokens", "source_words", "target_words"):
+        for name in ("source_tokens", "target_tokens"):
+            object.__setattr__(self, name, _texts(getattr(self, name)))
+        for name in ("source_words", "target_words"):
             value = getattr(self, name)
-            object.__setattr__(self, name, None if value is None else tuple(value))
+            object.__setattr__(self, name, None if value is None else tuple(map(int, value)))
         if self.links is not None:
             object.__setattr__(self, "links", tuple((int(source), int(target)) for source, target in self.links))
             self._check_links(self.links)
@@ -111,13 +113,13 @@ def read_index(file: Path) -> Index:
     content = _read_json(file)
     try:
         names = [each.name for each in fields(Example)]
-        return Index(
-            model={name: int(content["model"][name]) for name in DIMENSIONS},
-            max_megabytes=float(content["max_megabytes"]),
-            examples=tuple(Example(**{name: entry.get(name) for name in names}) for entry in content["examples"]),
-            steps=tuple(_stored_step(entry) for entry in content["steps"]),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        examples = tuple(Example(**{name: entry.get(name) for name in names}) for entry in content["examples"])
+        model = {name: int(content["model"][name]) for name in DIMENSIONS}
+        if not examples or min(model.values()) < 1:
+            raise ValueError("no examples, or a model without a size")
+        steps = tuple(_stored_step(entry, len(examples)) for entry in content["steps"])
+        return Index(model, float(content["max_megabytes"]), examples, steps)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(
             f"{file}: not a valid attention log ({error!r}); log the run again or restore the file"
         ) from error
@@ -157,25 +159,33 @@ def _step_entry(stored: StoredStep) -> dict:
     }
 
 
-def _stored_step(entry: dict) -> StoredStep:
+def _stored_step(entry: dict, num_examples: int) -> StoredStep:
     scores = {name: math.nan if value is None else float(value) for name, value in entry["scores"].items()}
     hypotheses, tokens = entry["hypotheses"], entry.get("hypothesis_tokens")
+    if not isinstance(entry["epoch"], int | float | None):
+        raise ValueError(f"step {entry['step']}: its epoch is no number")
+    for each in (hypotheses, tokens):
+        if each is not None and len(each) != num_examples:
+            raise ValueError(f"step {entry['step']}: {len(each)} hypotheses for {num_examples} examples")
     return StoredStep(
         int(entry["step"]),
         entry["epoch"],
         scores,
-        None if hypotheses is None else tuple(hypotheses),
-        None if tokens is None else tuple(map(tuple, tokens)),
+        None if hypotheses is None else _texts(hypotheses),
+        None if tokens is None else tuple(map(_texts, tokens)),
         has_maps=entry["file"] is not None,
     )
 
 
+def _texts(values: Sequence[str]) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f"{values!r:.80} are not texts")
+    return tuple(values)
+
+
 def _read_json(file: Path) -> dict:
-    try:
-        index = json.loads(file.read_text(encoding="utf-8", errors="surrogatepass"))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{file}: cannot be read ({error}); restore the file or log the run again") from error
-    schema = index.get("schema") if isinstance(index, dict) else None
+    index = read_json(file, "restore the file or log the run again")
+    schema = index.get("schema")
     if not isinstance(schema, int):
         raise ValueError(f"{file}: has no schema version, so it is not an attention log; give a run folder of seq2see")
     if schema > SCHEMA:

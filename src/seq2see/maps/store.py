@@ -8,10 +8,7 @@ that rounding. A step whose maps were thinned away keeps its scores and measures
 
 from __future__ import annotations
 
-import io
 import math
-import zipfile
-import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +28,7 @@ from seq2see.maps.index import (
     write_index,
 )
 from seq2see.maps.table import HeadEffects, MeasureRow, read_table, table_of, write_table
-from seq2see.tasks.whole_file import write_bytes
+from seq2see.tasks.whole_file import whole_binary_file, write_bytes
 
 __all__ = ["KINDS", "AttentionLog", "Maps", "densest_step"]
 
@@ -172,16 +169,10 @@ class AttentionLog:
             )
         if self.folder is None:
             return self._maps[step]
-        file = self._step_file(step)
         try:
-            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as content:
-                maps = Maps(**{name: content[name].astype(np.float32) for name in Maps._fields if name in content})
-            arrays.check_shapes(maps, self.examples, self.model, stored.hypothesis_tokens)
-        except (OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise ValueError(
-                f"{file}: cannot be read ({error}); delete it and its entry in index.json, or log the run again"
-            ) from error
-        return maps
+            return arrays.read_maps(self._step_file(step), self.examples, self.model, stored.hypothesis_tokens)
+        except ValueError as error:
+            raise ValueError(f"{error}; delete it and its entry in index.json, or log the run again") from error
 
     def visible(self, name: str, step: int | None = None) -> NDArray[np.bool_]:
         """Which cells of these maps may hold weight, (examples, query, key): not padding, not later ones.
@@ -323,11 +314,8 @@ class AttentionLog:
 
     def _write_maps(self, step: int, maps: Maps) -> Maps:
         """Returns them as they can be read again: drift is measured from there, so that a run that goes on agrees."""
-        buffer = io.BytesIO()
-        halves = {name: array.astype(np.float16) for name, array in maps.named().items()}
-        np.savez_compressed(buffer, allow_pickle=False, **halves)
-        write_bytes(self._step_file(step), buffer.getvalue())
-        return Maps(**{name: array.astype(np.float32) for name, array in halves.items()})
+        with whole_binary_file(self._step_file(step)) as stream:
+            return arrays.write_maps(stream, maps)
 
     def _write_index(self) -> None:
         assert self.folder is not None

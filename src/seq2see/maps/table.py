@@ -212,7 +212,7 @@ def read_table(file: Path) -> list[MeasureRow]:
         reader = csv.DictReader(stream)
         try:
             return [_parse(line) for line in reader]
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, csv.Error) as error:
             raise ValueError(
                 f"{file}, line {reader.line_num}: not a row of measures ({error!r}); delete the file, the maps are kept"
             ) from error

@@ -1,8 +1,10 @@
 """How a broken rule among options is said."""
 
+from collections.abc import Collection, Iterator
 from typing import Any
 
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
+DEEPEST = 32  # of nested values in a file; ours are less than ten
 LARGEST = 2**31 - 1  # of any number: what is more, infinite ones too, is a slip of the hand
 
 
@@ -56,3 +58,31 @@ def _value_and_key(options: object, prefix: str, name: str) -> tuple[Any, str]:
 
 def _require_at_most(value: Any, key: str, most: float) -> None:
     require(value is None or value <= most, f"{key} ({value}) must be at most {most}")
+
+
+def leaves(values: Any, most: int) -> Iterator[Any]:
+    """What stands at the ends of nested dictionaries, lists and tuples that come from a file, keys among it.
+
+    Such values may share or contain themselves: walked without a bound they are many more than the file has bytes.
+
+    Args:
+        values: plain ones.
+        most: of them, counted as often as they are met, and characters.
+
+    Raises:
+        ValueError: there are more, or they are nested deeper than `DEEPEST`.
+    """
+    places, found = [(values, 0)], 0
+    while places:
+        value, depth = places.pop()
+        inner: Collection[Any] = ()
+        if isinstance(value, dict):
+            inner = [*value, *value.values()]
+        elif isinstance(value, list | tuple | set):
+            inner = value
+        else:
+            yield value
+        found += 1 + len(value if isinstance(value, str | bytes) else inner)
+        if found > most or depth >= DEEPEST:
+            raise ValueError(f"they contain or share themselves, or are nested more than {DEEPEST} deep")
+        places += ((item, depth + 1) for item in inner)

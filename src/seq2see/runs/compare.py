@@ -1,6 +1,5 @@
 """Several runs in one table: each run's scores, and for runs that differ in their seed alone mean and range."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,10 @@ from typing import Any
 import yaml
 
 from seq2see.options import CompareOptions, TrainOptions
+from seq2see.options.rules import leaves
 from seq2see.runs.config import from_plain
 from seq2see.runs.expected import fingerprint
+from seq2see.runs.folder import read_result
 from seq2see.runs.terminal import clock
 
 COLUMNS = {
@@ -87,11 +88,18 @@ def read_run(folder: Path) -> Row:
     Raises:
         ValueError: the folder is not a finished run.
     """
+    file = folder / "config.yaml"
+    if not file.is_file() or not (folder / "result.json").exists():
+        raise ValueError(f"{folder}: not a run folder with config.yaml and result.json")
+    result = read_result(folder)
     try:
-        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-        options = from_plain(TrainOptions, yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{folder}: not a run folder with config.yaml and result.json ({error})") from error
+        text = file.read_text(encoding="utf-8")
+        plain = yaml.safe_load(text)
+        list(leaves(plain, 10 * len(text)))  # aliases may make much of little
+        options = from_plain(TrainOptions, plain)
+    except (OSError, ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"{file}: is damaged ({reason}): leave the run out, or restore the file") from error
     if result["status"] != "completed":
         raise ValueError(f"{folder}: this run is {result['status']}: leave it out, or train it again")
     tokens = options.tokenizer

@@ -103,15 +103,10 @@ def fit(
         callbacks.append(attention)
     if options.optim.ema is not None:
         callbacks.append(MovingAverage(options.optim.ema))
-    callbacks.append(
-        Checkpoints(
-            folder.checkpoints,
-            pace=pace,
-            selection=selection,
-            keep=options.training.keep,
-            asked=asked,
-        )
+    checkpoints = Checkpoints(
+        folder.checkpoints, pace=pace, selection=selection, keep=options.training.keep, asked=asked
     )
+    callbacks.append(checkpoints)
     trainer = _trainer(options, callbacks, _loggers(options, folder, None if earlier is None else earlier.step))
     valid_loader = scoring_loader(prepared.valid) if len(prepared.valid) else None
     interrupted = False
@@ -126,8 +121,14 @@ def fit(
             )
         except Stopped:
             interrupted = True
-        except RuntimeError as error:  # such as that of a worker process that a signal has ended
-            if isinstance(error, NotFinite) or not asked():
+        except (RuntimeError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            if earlier is not None and not checkpoints.goes_on and not asked():
+                raise ValueError(
+                    f"resume: {earlier.checkpoint.file} lacks what a training goes on from ({type(error).__name__}: "
+                    f"{' '.join(str(error).split())[:200]}): init={folder.shown} starts a new run with its weights"
+                ) from error
+            # such as that of a worker process that a signal has ended
+            if not isinstance(error, RuntimeError) or isinstance(error, NotFinite) or not asked():
                 raise
             interrupted = True
         except SystemExit as end:  # what Lightning makes of a signal

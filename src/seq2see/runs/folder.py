@@ -3,6 +3,9 @@
 import shlex
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+from seq2see.tasks.whole_file import read_json
 
 LOCK = ".lock"  # in a folder while it is written, and after a kill, when it holds nobody up
 
@@ -103,6 +106,22 @@ class RunFolder:
             return str(path.relative_to(Path.cwd()))
         except ValueError:
             return str(path)
+
+
+def read_result(folder: Path) -> dict[str, Any]:
+    """What a run's `result.json` says.
+
+    Raises:
+        ValueError: it is not there, or damaged.
+    """
+    file, remedy = folder / "result.json", f"delete it, and resume={folder} writes it anew"
+    result = read_json(file, remedy)
+    for name, kind in (("status", str), ("steps", int), ("seconds", int | float), ("test", dict)):
+        if not isinstance(result.get(name), kind):
+            raise ValueError(f"{file}: is damaged ({name} is {result.get(name)!r:.40}): {remedy}")
+    if not all(isinstance(score, int | float) for score in result["test"].values()):
+        raise ValueError(f"{file}: is damaged (test has scores that are no numbers): {remedy}")
+    return result
 
 
 def _make_named(path: Path) -> Path:

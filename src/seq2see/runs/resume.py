@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from seq2see.maps import AttentionLog
 from seq2see.options import TrainOptions
 from seq2see.runs.checkpoint_content import Content, read_content
 from seq2see.runs.config import to_plain
-from seq2see.runs.folder import RunFolder
+from seq2see.runs.folder import RunFolder, read_result
 from seq2see.runs.pair_digests import PAIRS, other_pairs
 from seq2see.runs.prepare import Prepared
 from seq2see.tasks.whole_file import write_text
@@ -110,9 +111,8 @@ class Earlier:
                 kept.unlink()
         samples = self.folder.samples
         if samples.is_file():
-            lines = samples.read_text(encoding="utf-8").splitlines(keepends=True)
             kept = self.step - self.is_due  # a validation that is repeated writes its samples again
-            write_text(samples, "".join(line for line in lines if _step_of(line) <= kept))
+            write_text(samples, "".join(line for line, step in _lines_and_steps(samples) if step <= kept))
 
     def attention_log(self) -> AttentionLog | None:
         """The maps up to the checkpoint's step; None if none were logged.
@@ -166,7 +166,7 @@ def find_earlier(path: Path) -> Earlier | None:
     """
     folder = RunFolder(path)
     last = folder.checkpoints / "last.ckpt"
-    result = json.loads(folder.result.read_text(encoding="utf-8")) if folder.result.is_file() else {}
+    result = read_result(path) if folder.result.exists() else {}
     if not last.is_file() and (folder.best.is_file() or result.get("steps")):
         raise ValueError(
             f"resume: {path} has no checkpoints/last.ckpt any more: init={path} starts a new run from best.ckpt"
@@ -176,9 +176,16 @@ def find_earlier(path: Path) -> Earlier | None:
         return None
     content = read_content(last)
     values = content.values
-    if not {"training", "callbacks", "optimizer_states"} <= values.keys():
-        raise ValueError(f"resume: {last} holds weights alone: init={path} starts a new run with them")
-    training, pace, selection = values["training"], values["callbacks"]["Pace"], values["callbacks"]["Selection"]
+    try:
+        training, pace, selection = values["training"], values["callbacks"]["Pace"], values["callbacks"]["Selection"]
+        is_whole = isinstance(pace["seconds"], int | float) and {"due"} <= pace.keys() and "best" in selection
+        is_whole = is_whole and isinstance(training["finished"], bool) and bool(values["optimizer_states"])
+    except (KeyError, TypeError, AttributeError):
+        is_whole = False
+    if not is_whole:
+        raise ValueError(
+            f"resume: {last} lacks what a training goes on from: init={path} starts a new run with its weights"
+        )
     return Earlier(
         folder,
         content,
@@ -216,9 +223,19 @@ def _shown(value: Any) -> str:
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _step_of(line: str) -> int:
-    """The step of a line of `samples.jsonl`; a line that was cut off is later than all."""
-    try:
-        return json.loads(line)["step"]
-    except (ValueError, KeyError, TypeError):
-        return 2**63
+def _lines_and_steps(samples: Path) -> Iterator[tuple[str, int]]:
+    """The lines of `samples.jsonl` and their steps, without a last one that was cut off.
+
+    Raises:
+        ValueError: another one is damaged.
+    """
+    lines = samples.read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(lines, 1):
+        try:
+            text = line.decode("utf-8")
+            step = json.loads(text)["step"] + 0
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            if number == len(lines):
+                return
+            raise ValueError(f"{samples}, line {number}: is damaged: delete the line, or the file") from error
+        yield text, step

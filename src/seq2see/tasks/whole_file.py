@@ -1,15 +1,16 @@
 """Files that appear whole or not at all: a reader, or a power cut, sees the one before or the new one, never a part.
 
-Every other room writes through here what must not be lost.
+Every other room writes through here what must not be lost, and reads JSON that may be damaged all the same.
 """
 
 import io
+import json
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 
 @contextmanager
@@ -59,6 +60,23 @@ def write_text(path: Path, text: str) -> None:
     """Writes a whole file of text, or leaves the one before."""
     with whole_file(path) as file:
         file.write(text)
+
+
+def read_json(path: Path, remedy: str) -> dict[str, Any]:
+    """The one JSON object that is a file.
+
+    Raises:
+        ValueError: it is not there, or damaged; the message names it, says how, and ends in the remedy.
+    """
+    try:
+        if not path.is_file():  # a pipe would be waited for
+            raise ValueError("there is no such file")
+        content = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
+        if not isinstance(content, dict):
+            raise ValueError("not a JSON object")
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: cannot be read ({error}): {remedy}") from error
+    return content
 
 
 def _sync_folder(folder: Path) -> None:

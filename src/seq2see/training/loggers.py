@@ -24,6 +24,9 @@ class MetricsFile(Logger):
         path: the file; made with its header line.
         kept_until: the step that a run goes on from: later rows of an earlier process are dropped, and that step's own
             is open again, for a validation that was not finished; None: a new file.
+
+    Raises:
+        ValueError: the file of the earlier process is damaged.
     """
 
     def __init__(self, path: Path, *, kept_until: int | None = None) -> None:
@@ -33,8 +36,7 @@ class MetricsFile(Logger):
         self._replaces = False  # whether the row at hand takes the place of the last one in the file
         rows: list[dict[str, Any]] = []
         if kept_until is not None and path.exists():
-            whole = [row for row in self._read() if None not in row.values()]  # a full disk may have cut the last one
-            rows = [row for row in whole if int(row["step"]) <= kept_until]
+            rows = [row for row in self._whole_rows() if int(row["step"]) <= kept_until]
         self._open = bool(rows) and int(rows[-1]["step"]) == kept_until  # whether the last row may get more numbers
         self._write(rows)
 
@@ -75,6 +77,21 @@ class MetricsFile(Logger):
             csv.writer(file, lineterminator="\n").writerow([self._row.get(column, "") for column in COLUMNS])
         self._row = {}
 
+    def _whole_rows(self) -> list[dict[str, Any]]:
+        place = str(self.path)
+        try:
+            rows = self._read()
+            if rows and None in rows[-1].values():  # a full disk may have cut it
+                rows.pop()
+            for number, row in enumerate(rows, 2):
+                place = f"{self.path}, line {number}"
+                _check_row(row)
+        except (ValueError, TypeError, csv.Error) as error:
+            raise ValueError(
+                f"{place}: is damaged ({error}): delete the line, or the file, and the run goes on without it"
+            ) from error
+        return rows
+
     def _read(self) -> list[dict[str, Any]]:
         with self.path.open(encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file))
@@ -88,3 +105,11 @@ class MetricsFile(Logger):
     def finalize(self, status: str) -> None:
         """Ends the last row."""
         self.save()
+
+
+def _check_row(row: dict[str, Any]) -> None:
+    if "step" not in row or None in row.values() or not row.keys() <= set(COLUMNS):
+        raise ValueError("it has not the columns of a run")
+    int(row["step"])
+    for value in row.values():
+        float(value or 0)

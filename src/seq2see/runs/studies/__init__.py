@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from seq2see.options import TrainOptions
-from seq2see.runs.folder import RunFolder
+from seq2see.runs.folder import RunFolder, read_result
 from seq2see.runs.studies.job import Job, Report
 from seq2see.runs.train import train_run
 from seq2see.tasks.whole_file import write_text
@@ -75,6 +75,6 @@ def _claim(options: TrainOptions) -> Path:
 
 def _is_complete(folder: Path) -> bool:
     try:
-        return json.loads((folder / "result.json").read_text(encoding="utf-8"))["status"] == "completed"
-    except (OSError, ValueError, KeyError):
+        return read_result(folder)["status"] == "completed"
+    except ValueError:
         return False

@@ -24,8 +24,9 @@ from seq2see.attention.scores import DotScore
 from seq2see.maps.measures import effective_keys
 from seq2see.maps.table import MeasureRow, read_table
 from seq2see.options import LettersOptions, LoggerKind, Position, Score, TrainOptions
+from seq2see.runs.folder import read_result
 from seq2see.runs.studies.chart import Panel, chart
-from seq2see.runs.studies.job import Job, Report, result_of
+from seq2see.runs.studies.job import Job, Report
 
 REACH = LettersOptions(kind="reverse", vocab_size=3, min_length=8, max_length=16)
 REACH_STEPS, SCALING_STEPS = 300, 200  # unless trainer.max_steps is set
@@ -104,7 +105,7 @@ def one_call(width: int, *, scaled: bool, seed: int = 0) -> tuple[float, float]:
 def report(done: dict[Job, Path]) -> Report:
     """The three claims, each with its table; the chart has the curves."""
     folders = {job.name: folder for job, folder in done.items()}
-    results = {name: result_of(folder) for name, folder in folders.items()}
+    results = {name: read_result(folder) for name, folder in folders.items()}
     curves = {name: _curve(folder) for name, folder in folders.items()}
     numbers: dict[str, Any] = {"test": {name: found["test"] for name, found in results.items()}}
     lines = [*_reach(results, folders, numbers), *_scaling(results, numbers), *_heads(folders, numbers)]

@@ -1,8 +1,6 @@
 """What a study is made of."""
 
-import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from seq2see.options import TrainOptions
@@ -34,11 +32,6 @@ class Report:
     text: str
     numbers: dict[str, Any]
     chart: str | None = None
-
-
-def result_of(folder: Path) -> dict[str, Any]:
-    """A run's `result.json`."""
-    return json.loads((folder / "result.json").read_text(encoding="utf-8"))
 
 
 def middle_and_range(values: list[float]) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.options import LettersOptions, LoggerKind, Position, TrainOptions, TranslationOptions
-from seq2see.runs.studies.job import Job, Report, middle_and_range, result_of
+from seq2see.runs.folder import read_result
+from seq2see.runs.studies.job import Job, Report, middle_and_range
 
 MAX_STEPS = 400  # of each run, unless trainer.max_steps is set
 NUM_SEEDS = 3
@@ -48,7 +49,7 @@ def _name(task: str, scheme: str, seed: int) -> str:
 
 def report(done: dict[Job, Path]) -> Report:
     """Exact match of each scheme, and how many tokens of the longer texts are predicted right when forced."""
-    results = {job.name: result_of(folder) for job, folder in done.items()}
+    results = {job.name: read_result(folder) for job, folder in done.items()}
     names = {job.name: job.options.seed for job in done}
     numbers: dict[str, Any] = {}
     lines = []

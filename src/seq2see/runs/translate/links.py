@@ -1,6 +1,5 @@
 """Which source word each target word attends to, while the model writes what it wrote."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from seq2see.maps.capture import capture
 from seq2see.maps.measures import word_weights
 from seq2see.options import TokenizerKind
 from seq2see.runs.checkpoint import Trained
+from seq2see.tasks.whole_file import read_json
 from seq2see.text import Tokenizer
 
 MOST_NUMBERS = 2**24  # of attention weights or of log-probabilities that are in memory together
@@ -52,10 +52,13 @@ def aligning_head(trained: Trained) -> CrossHead:
     num_layers, num_heads = len(trained.model.decoder_layers), trained.model.options.num_heads
     assert num_heads
     path = None if trained.run is None else trained.run / "evaluation" / "test.json"
+    if path is None or not path.is_file():
+        return CrossHead(num_layers - 1)
+    scores = read_json(path, "write it anew with evaluate.py, or delete it")
     try:
-        chosen = json.loads(path.read_text(encoding="utf-8"))["alignment"]["predicts"] if path is not None else {}
+        chosen = scores["alignment"]["predicts"]
         layer, head = int(chosen["layer"]) - 1, int(chosen["head"]) - 1
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError):  # none was chosen: nothing is known of the true alignment
         return CrossHead(num_layers - 1)
     known = 0 <= layer < num_layers and 0 <= head < num_heads
     return CrossHead(layer, head) if known else CrossHead(num_layers - 1)

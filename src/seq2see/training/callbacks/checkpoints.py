@@ -50,6 +50,7 @@ class Checkpoints(Callback):
         self.selection = selection
         self.keep = keep
         self.asked = asked
+        self.goes_on = False  # whether all is restored that the run goes on from
         self._finished = False
         self._restored: dict[str, Any] | None = None
         self._step = 0
@@ -69,6 +70,8 @@ class Checkpoints(Callback):
             return
         set_random_state(self._restored["random"])
         pl_module.load_unlogged(self._restored["unlogged"])
+        _require_state(trainer, step=self._restored["step"])
+        self.goes_on = True
         loader = trainer.train_dataloader
         if isinstance(loader, Loader) and loader.buckets.position >= trainer.num_training_batches:
             loader.buckets.position = len(loader.buckets)  # limit_train_batches: the rest of the epoch is left out
@@ -130,7 +133,7 @@ class Checkpoints(Callback):
 
     def on_load_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         """Keeps it until training starts."""
-        self._restored = checkpoint[KEY]
+        self._restored = {**checkpoint[KEY], "step": checkpoint["global_step"]}
 
     def on_exception(self, trainer: L.Trainer, pl_module: L.LightningModule, exception: BaseException) -> None:
         """A step that failed leaves the weights before it, to look into."""
@@ -148,6 +151,17 @@ class Checkpoints(Callback):
             logger.save()
         trainer.save_checkpoint(self.last)
         self._saved = time.monotonic()
+
+
+def _require_state(trainer: L.Trainer, *, step: int) -> None:
+    """Lightning and torch go on without loops, and with an optimiser's state that is not there or of other weights."""
+    if trainer.global_step != step:
+        raise ValueError(f"its loops are at step {trainer.global_step}, its weights at step {step}")
+    for optimizer in trainer.optimizers if trainer.global_step else ():
+        for parameter in (parameter for group in optimizer.param_groups for parameter in group["params"]):
+            state = optimizer.state[parameter]
+            if any(state[name].shape != parameter.shape for name in ("exp_avg", "exp_avg_sq")):
+                raise ValueError("the optimiser's state is of other weights")
 
 
 def random_state() -> dict[str, Any]:
