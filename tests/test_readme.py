@@ -25,7 +25,7 @@ def test_each_command_names_a_script_and_keys_that_exist(line: str) -> None:
     words = [word for word in shlex.split(line.split("<")[0].split(" > ")[0])[1:]]
     script, arguments = ROOT / words[0], [word for word in words[1:] if word != "-m"]
     assert script.is_file()
-    if any("config=RUN" in argument for argument in arguments):
+    if any(argument.startswith(("config=RUN", "init=RUN")) for argument in arguments):  # files that are read
         return
     read_overrides(script.stem, arguments, config_folder())
 
