@@ -193,6 +193,31 @@ def test_a_query_without_keys_gets_zeros_and_its_neighbours_what_they_always_get
     torch.testing.assert_close(x.grad[[0, 2]], alone.grad, rtol=near, atol=near)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("hidden_by", ["mask", "mask and bias", "causal", "bias"])
+@pytest.mark.parametrize("path", ["explicit", "short", "kernel"])
+def test_a_hidden_key_wins_with_no_score(dtype, hidden_by, path, monkeypatch):
+    monkeypatch.setattr(multihead, "SHORT", 0 if path == "kernel" else multihead.SHORT)
+    attention = MultiHeadAttention(1, 1, score=Score.dot, bias=False).to(dtype)
+    for parameter in attention.parameters():
+        nn.init.ones_(parameter)
+    loud = torch.finfo(dtype).max * 0.6  # as score and as value
+    query, keys = torch.ones(1, 2, 1, dtype=dtype), torch.tensor([[[1.0], [loud]]], dtype=dtype)
+    bias = torch.zeros(1, 2, 2).masked_fill(torch.tensor([[False, True]]), float("-inf"))
+    bias = {"bias": bias, "mask and bias": torch.zeros(1, 2, 2)}.get(hidden_by)
+    output, _ = attention(
+        query,
+        keys,
+        torch.ones_like(keys) * torch.tensor([[[3.0], [5.0]]], dtype=dtype),
+        torch.tensor([[True, False]]) if "mask" in hidden_by else None,
+        causal=hidden_by == "causal",
+        positions=PositionTerms(bias=bias),
+        need_weights=path == "explicit",
+    )
+    seen = output[0, :1] if hidden_by == "causal" else output[0]
+    torch.testing.assert_close(seen, torch.full_like(seen, 3))
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @settings(deadline=None, max_examples=25)
 @given(st.integers(1, 3), LENGTHS, LENGTHS, st.booleans(), st.booleans(), st.sampled_from([0, multihead.SHORT]), SEEDS)

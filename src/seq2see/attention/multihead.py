@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from seq2see.attention.dropout import dropout as drop
 from seq2see.attention.dropout import require_probability
-from seq2see.attention.masks import broadcast_mask, limit_reach
+from seq2see.attention.masks import broadcast_mask, limit_reach, masked_softmax
 from seq2see.attention.rows import Rows
 from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
 from seq2see.attention.single import attend
@@ -204,14 +204,11 @@ class MultiHeadAttention(nn.Module):
         if num_queries == 1 and self.window is None:
             causal = False  # a single query stands at the last key and sees them all
         if causal and mask is None and bias is None and self.window is None and num_queries == num_keys:
-            return _kernel(q, k, v, None, dropout=dropout, causal=True, scale=scale)
+            return _kernel(q, k, v, None, None, dropout=dropout, causal=True, scale=scale)
         visible = limit_reach(
             broadcast_mask(mask, q, num_keys), num_queries, num_keys, causal=causal, window=self.window, device=q.device
         )
-        if bias is not None:
-            bias = bias.to(q.dtype)
-            visible = bias if visible is None else torch.where(visible, bias, float("-inf"))
-        return _kernel(q, k, v, visible, dropout=dropout, causal=False, scale=scale)
+        return _kernel(q, k, v, visible, bias, dropout=dropout, causal=False, scale=scale)
 
 
 def _split(x: Tensor, num_heads: int, rows: Rows | None) -> Tensor:
@@ -226,33 +223,38 @@ def for_each_head(x: Tensor, num_heads: int) -> Tensor:
 
 
 def _kernel(
-    q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, *, dropout: float, causal: bool, scale: float
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    visible: Tensor | None,
+    bias: Tensor | None,
+    *,
+    dropout: float,
+    causal: bool,
+    scale: float,
 ) -> Tensor:
     """Plain matrix products for short sequences on a CPU, where they are faster; otherwise torch's own choice."""
+    bias = None if bias is None else bias.to(q.dtype)
     if torch.compiler.is_compiling() or q.device.type != "cpu" or k.shape[2] > SHORT:
+        if bias is not None:
+            visible = bias if visible is None else torch.where(visible, bias, float("-inf"))
         return F.scaled_dot_product_attention(
             q, k, v, attn_mask=visible, dropout_p=dropout, is_causal=causal, scale=scale
         )
     if causal:
         visible = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril()
-    return _short(q, k, v, visible, dropout=dropout, scale=scale)
+    return _short(q, k, v, visible, bias, dropout=dropout, scale=scale)
 
 
-def _short(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, *, dropout: float, scale: float) -> Tensor:
-    """Three products and a softmax; what is hidden, or a bias, is added by the first product itself."""
-    (batch, num_heads), num_keys = q.shape[:2], k.shape[2]
-    added, seen = q.new_zeros(1), None
-    if visible is not None:
-        lowest = torch.finfo(q.dtype).min / 2  # a score may be taken from it
-        if visible.dtype == torch.bool:
-            added, seen = q.new_zeros(visible.shape).masked_fill_(~visible, lowest), visible.any(-1, keepdim=True)
-        else:
-            added, seen = visible.clamp(min=lowest), (visible > lowest).any(-1, keepdim=True)
-        added = added.expand(batch, num_heads, -1, -1).reshape(batch * num_heads, -1, num_keys)
-    q, k, v = (x.flatten(0, 1) for x in (q, k, v))
-    weights = torch.baddbmm(added, q, k.transpose(1, 2), alpha=scale).softmax(-1)  # (B x H, T, S)
-    context = (drop(weights, dropout) @ v).unflatten(0, (batch, num_heads))
-    return context if seen is None or bool(seen.all()) else context.masked_fill(~seen, 0.0)
+def _short(
+    q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, bias: Tensor | None, *, dropout: float, scale: float
+) -> Tensor:
+    """Three products and a softmax; a bias is added by the first product itself."""
+    heads = q.shape[:2]  # B, H
+    added = q.new_zeros(1) if bias is None else bias.expand(*heads, -1, -1).reshape(-1, *bias.shape[-2:])
+    scores = torch.baddbmm(added, q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2), alpha=scale)  # (B x H, T, S)
+    weights = masked_softmax(scores.unflatten(0, heads), visible)
+    return drop(weights, dropout) @ v
 
 
 def turn(x: Tensor, turns: Tensor | None) -> Tensor:
