@@ -11,10 +11,17 @@ from seq2see.options import Score
 
 @pytest.mark.parametrize("score", Score)
 @settings(deadline=None, max_examples=15)
-@given(st.lists(st.integers(1, 4), min_size=1, max_size=5), st.sampled_from([None, 1, 3]), st.booleans())
-def test_a_growing_cache_gives_the_whole_sequences_output_however_it_is_cut(score, chunks, window, need_weights):
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=5),
+    st.sampled_from([None, 1, 3]),
+    st.booleans(),
+    st.sampled_from([4, 2, 1]),
+)
+def test_a_growing_cache_gives_the_whole_sequences_output_however_it_is_cut(
+    score, chunks, window, need_weights, num_kv_heads
+):
     torch.manual_seed(sum(chunks))
-    attention = MultiHeadAttention(8, 2, score=score, window=window).double()
+    attention = MultiHeadAttention(8, 4, num_kv_heads=num_kv_heads, score=score, window=window).double()
     x = torch.randn(2, sum(chunks), 8).double()
     expected, _ = attention(x, x, x, causal=True)
     cache = KeyValueCache(growing=True)
@@ -23,6 +30,7 @@ def test_a_growing_cache_gives_the_whole_sequences_output_however_it_is_cut(scor
         for part in x.split(chunks, dim=1)
     ]
     torch.testing.assert_close(torch.cat(parts, dim=1), expected, rtol=1e-6, atol=1e-6)
+    assert cache.key.shape == cache.value.shape == (2, num_kv_heads, sum(chunks), 2)
 
 
 def test_a_complete_cache_makes_the_memory_needless():

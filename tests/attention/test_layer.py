@@ -18,18 +18,35 @@ def layer_and_inputs(norm):
 
 def test_post_norm_is_the_norm_of_the_sum_of_query_and_attention():
     layer, query, memory, mask = layer_and_inputs(NormOrder.post)
-    output, weights = layer(query, memory, mask, need_weights=True)
+    output, weights = layer(query, memory, mask=mask, need_weights=True)
     context, expected = layer.attention(query, memory, memory, mask, need_weights=True)
     torch.testing.assert_close(output, F.layer_norm(query + context, (8,), layer.norm.weight, layer.norm.bias))
     torch.testing.assert_close(weights, expected)
-    assert layer(query, memory, mask)[1] is None
+    assert layer(query, memory, mask=mask)[1] is None
 
 
 def test_pre_norm_normalises_the_query_and_leaves_the_memory():
     layer, query, memory, mask = layer_and_inputs(NormOrder.pre)
-    output, _ = layer(query, memory, mask)
+    output, _ = layer(query, memory, mask=mask)
     context, _ = layer.attention(layer.norm(query), memory, memory, mask)
     torch.testing.assert_close(output, query + context)
+
+
+@pytest.mark.parametrize("norm", NormOrder)
+def test_query_key_and_value_may_be_three_sequences_of_three_widths(norm):
+    torch.manual_seed(0)
+    layer = AttentionLayer(8, 4, kdim=6, vdim=5, num_kv_heads=2, norm=norm).double()
+    query, key, value = (torch.randn(2, length, width).double() for length, width in ((4, 8), (3, 6), (3, 5)))
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    output, weights = layer(query, key, value, mask, need_weights=True)
+    context, expected = layer.attention(
+        layer.norm(query) if layer.pre_norm else query, key, value, mask, need_weights=True
+    )
+    torch.testing.assert_close(output, query + context if layer.pre_norm else layer.norm(query + context))
+    torch.testing.assert_close(weights, expected)
+    other = torch.randn_like(value)
+    assert not torch.allclose(layer(query, key, other, mask)[0], output)
+    torch.testing.assert_close(layer(query, key, other, mask, need_weights=True)[1], weights)  # values choose nothing
 
 
 @pytest.mark.parametrize("norm", NormOrder)

@@ -193,6 +193,31 @@ def test_a_query_without_keys_gets_zeros_and_its_neighbours_what_they_always_get
     torch.testing.assert_close(x.grad[[0, 2]], alone.grad, rtol=near, atol=near)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("hidden_by", ["mask", "mask and bias", "causal", "bias"])
+@pytest.mark.parametrize("path", ["explicit", "short", "kernel"])
+def test_a_hidden_key_wins_with_no_score(dtype, hidden_by, path, monkeypatch):
+    monkeypatch.setattr(multihead, "SHORT", 0 if path == "kernel" else multihead.SHORT)
+    attention = MultiHeadAttention(1, 1, score=Score.dot, bias=False).to(dtype)
+    for parameter in attention.parameters():
+        nn.init.ones_(parameter)
+    loud = torch.finfo(dtype).max * 0.6  # as score and as value
+    query, keys = torch.ones(1, 2, 1, dtype=dtype), torch.tensor([[[1.0], [loud]]], dtype=dtype)
+    bias = torch.zeros(1, 2, 2).masked_fill(torch.tensor([[False, True]]), float("-inf"))
+    bias = {"bias": bias, "mask and bias": torch.zeros(1, 2, 2)}.get(hidden_by)
+    output, _ = attention(
+        query,
+        keys,
+        torch.ones_like(keys) * torch.tensor([[[3.0], [5.0]]], dtype=dtype),
+        torch.tensor([[True, False]]) if "mask" in hidden_by else None,
+        causal=hidden_by == "causal",
+        positions=PositionTerms(bias=bias),
+        need_weights=path == "explicit",
+    )
+    seen = output[0, :1] if hidden_by == "causal" else output[0]
+    torch.testing.assert_close(seen, torch.full_like(seen, 3))
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @settings(deadline=None, max_examples=25)
 @given(st.integers(1, 3), LENGTHS, LENGTHS, st.booleans(), st.booleans(), st.sampled_from([0, multihead.SHORT]), SEEDS)
@@ -388,7 +413,130 @@ def test_the_single_head_function_and_one_head_agree():
     assert_same(seen[:, 0], weights)
 
 
+@pytest.mark.parametrize("need_weights", [False, True])
+@settings(deadline=None, max_examples=25)
+@given(LENGTHS, LENGTHS, st.integers(1, 9), st.integers(1, 9), SEEDS)
+def test_keys_and_values_may_have_widths_of_their_own_as_in_torchs_module(
+    need_weights, num_queries, num_keys, kdim, vdim, seed
+):
+    torch.manual_seed(seed)
+    attention = MultiHeadAttention(8, 2, kdim=kdim, vdim=vdim).double()
+    twin = nn.MultiheadAttention(8, 2, kdim=kdim, vdim=vdim, batch_first=True).double()
+    if twin.in_proj_weight is None:
+        names = {f"{letter}_proj_weight": f"{letter}_proj.weight" for letter in "qkv"}
+        weights = {theirs: attention.state_dict()[ours] for theirs, ours in names.items()}
+    else:
+        weights = {"in_proj_weight": torch.cat([getattr(attention, f"{letter}_proj").weight for letter in "qkv"])}
+    biases = torch.cat([getattr(attention, f"{letter}_proj").bias for letter in "qkv"])
+    out_proj = {f"out_proj.{name}": value for name, value in attention.out_proj.state_dict().items()}
+    twin.load_state_dict({**weights, "in_proj_bias": biases, **out_proj})
+    inputs = leaf(2, num_queries, 8), leaf(2, num_keys, kdim), leaf(2, num_keys, vdim)
+    output, seen = attention(*inputs, need_weights=need_weights)
+    expected, expected_weights = twin(*inputs, average_attn_weights=False)
+    assert_same(output, expected)
+    assert seen is None or torch.allclose(seen, expected_weights, atol=1e-6)
+    direction = torch.randn_like(output)
+    assert_same(gradients(output, inputs, direction), gradients(expected, inputs, direction))
+
+
+def with_a_head_for_each(attention, **options):
+    """A module without shared heads that has each shared head's weights as often as it is shared."""
+    times = attention.num_heads // attention.num_kv_heads
+    whole = MultiHeadAttention(attention.q_proj.in_features, attention.num_heads, **options).double()
+    state = dict(attention.state_dict())
+    for name in [name for name in state if name[:6] in ("k_proj", "v_proj")]:
+        state[name] = (
+            state[name].unflatten(0, (attention.num_kv_heads, -1)).repeat_interleave(times, dim=0).flatten(0, 1)
+        )
+    whole.load_state_dict(state)
+    return whole
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    st.sampled_from([(8, 2, 1), (12, 3, 1), (16, 4, 2), (16, 4, 1)]),
+    LENGTHS,
+    LENGTHS,
+    st.sampled_from([*Score, negative_distance]),
+    st.sampled_from(["none", "turn", "bias"]),
+    st.booleans(),
+    st.sampled_from([None, 2]),
+    st.sampled_from([0, multihead.SHORT]),
+    st.booleans(),
+    SEEDS,
+)
+def test_shared_key_and_value_heads_are_a_whole_module_with_each_of_them_repeated(
+    sizes, num_queries, num_keys, score, positions, causal, window, short, need_weights, seed
+):
+    torch.manual_seed(seed)
+    d_model, num_heads, num_kv_heads = sizes
+    options = dict(score=score, window=window)
+    attention = MultiHeadAttention(d_model, num_heads, num_kv_heads=num_kv_heads, **options).double()
+    whole = with_a_head_for_each(attention, **options)
+    query, memory, mask = leaf(2, num_queries, d_model), leaf(2, num_keys, d_model), torch.rand(2, num_keys) < 0.7
+    terms = random_positions(num_heads, num_queries, num_keys, d_model // num_heads, positions)
+    results = []
+    for module in (attention, whole):
+        with patch.object(multihead, "SHORT", short):
+            results.append(
+                module(query, memory, memory, mask, causal=causal, positions=terms, need_weights=need_weights)
+            )
+    assert_same(*(output for output, _ in results))
+    if need_weights:
+        assert_same(*(weights for _, weights in results))
+        assert results[0][1].shape == (2, num_heads, num_queries, num_keys)
+    direction = torch.randn(2, num_queries, d_model).double()
+    names = ["q_proj.weight", "k_proj.weight", "v_proj.weight", "v_proj.bias", "out_proj.weight"]
+    grads = [
+        gradients(output, [query, memory, *(module.get_parameter(name) for name in names)], direction)
+        for (output, _), module in zip(results, (attention, whole), strict=True)
+    ]
+    for name, shared, repeated in zip(["query", "memory", *names], *grads, strict=True):
+        if name[:2] in ("k_", "v_"):  # what is shared gets the sum
+            times = num_heads // num_kv_heads
+            repeated = repeated.unflatten(0, (num_kv_heads, times, -1)).sum(1).flatten(0, 1)
+        assert_same(shared, repeated)
+
+
+@pytest.mark.parametrize("num_kv_heads", [1, 2])
+def test_shared_heads_are_torchs_own_grouped_queries(num_kv_heads):
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(16, 4, num_kv_heads=num_kv_heads).double()
+    x = leaf(2, 5, 16)
+    q, k, v = (
+        linear(x).unflatten(-1, (-1, 4)).transpose(1, 2)
+        for linear in (attention.q_proj, attention.k_proj, attention.v_proj)
+    )
+    assert k.shape[1] == num_kv_heads
+    context = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+    assert_same(attention(x, x, x, causal=True)[0], attention.out_proj(context.transpose(1, 2).flatten(2)))
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_shared_heads_attend_in_rows_without_padding_too(need_weights):
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(8, 4, num_kv_heads=2).double()
+    x, real = torch.randn(3, 5, 8).double(), torch.rand(3, 5) < 0.6
+    rows = Rows(real)
+    expected, _ = attention(x, x, x, real, need_weights=need_weights)
+    packed = rows.pack(x)
+    output, _ = attention(packed, packed, packed, real, need_weights=need_weights, rows=(rows, rows))
+    assert_same(output, expected[real])
+
+
+def test_fewer_key_and_value_heads_have_fewer_parameters():
+    sizes = [
+        sum(parameter.numel() for parameter in MultiHeadAttention(64, 8, num_kv_heads=heads).parameters())
+        for heads in (None, 8, 2, 1)
+    ]
+    assert sizes == [16_640, 16_640, 10_400, 9_360]
+
+
 def test_mistakes_are_refused_with_both_sides_named():
+    with pytest.raises(ValueError, match=r"num_heads \(4\) must be divisible by num_kv_heads \(3\)"):
+        MultiHeadAttention(8, 4, num_kv_heads=3)
+    with pytest.raises(ValueError, match=r"num_heads \(4\) must be divisible by num_kv_heads \(0\)"):
+        MultiHeadAttention(8, 4, num_kv_heads=0)
     with pytest.raises(ValueError, match=r"d_model \(30\) must be divisible by num_heads \(4\)"):
         MultiHeadAttention(30, 4)
     with pytest.raises(ValueError, match=r"d_model \(4\) must be divisible by num_heads \(0\)"):

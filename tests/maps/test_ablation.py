@@ -41,7 +41,9 @@ def mean_loss(model, batch: Batch) -> float:
     return float((each.sum(1) / (batch.tgt_out != PAD).sum(1)).mean())
 
 
-@pytest.mark.parametrize("options", [{}, {"norm": NormOrder.pre, "position": Position.relative}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"norm": NormOrder.pre, "position": Position.relative}, {"num_kv_heads": 1}], ids=str
+)
 def test_ablation_is_the_model_without_the_head(batch: Batch, make_model, options: dict) -> None:
     model = make_model(**options)
     spread_out(model)

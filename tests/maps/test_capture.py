@@ -28,6 +28,7 @@ LIMIT = LengthLimit(ratio=1.0, slack=3)
         {"position": Position.rope, "cross_position": Position.rope},
         {"position": Position.alibi, "window": 1},
         {"position": Position.learned},
+        {"num_kv_heads": 1},
     ],
     ids=str,
 )
@@ -46,15 +47,16 @@ def test_rows_sum_to_one_and_hidden_cells_are_zero_whatever_the_model(options: d
         )
 
 
-def test_a_norm_is_the_length_of_what_a_key_adds_to_the_output(batch: Batch, make_model) -> None:
-    model = make_model().eval()
+@pytest.mark.parametrize("num_kv_heads", [2, 1])
+def test_a_norm_is_the_length_of_what_a_key_adds_to_the_output(batch: Batch, make_model, num_kv_heads: int) -> None:
+    model = make_model(num_kv_heads=num_kv_heads).eval()
     attention = model.decoder_layers[0].cross_attention.attention  # pyright: ignore
     torch.nn.init.normal_(attention.v_proj.bias)
     torch.nn.init.normal_(attention.out_proj.bias)
     maps = capture(model, batch, norms=True)
     assert maps.cross_norm is not None
     memory = model.encode(batch.src, batch.src_mask)
-    value = attention.v_proj(memory)
+    value = attention.v_proj(memory).repeat(1, 1, 2 // num_kv_heads)  # both heads' values side by side
     for pair, head, query in ((0, 0, 1), (1, 1, 4)):
         own = torch.zeros(16)
         own[head * 8 : (head + 1) * 8] = 1

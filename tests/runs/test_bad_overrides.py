@@ -151,6 +151,7 @@ OUT_OF_RANGE = {
     "seed": "-1 4294967296 99999999999999999999",
     "model.d_model": "0 -8 100000000",
     "model.num_heads": "0 -1 99999999",
+    "model.num_kv_heads": "0 -1 99999999",
     "model.num_encoder_layers": "0 -1 1001",
     "model.dropout": "-0.1 1 1.0 1.5",
     "model.attention_dropout": "-0.1 1 7",

@@ -469,6 +469,15 @@ def test_another_versions_file_says_which_made_it_and_which_this_is(
     assert f"was made by seq2see {version}, this is {seq2see.__version__}" in message and remedy in message
 
 
+def test_a_key_that_an_earlier_version_did_not_know_has_its_default(content: dict[str, Any], tmp_path: Path) -> None:
+    del content["seq2see"]["config"]["model"]["num_kv_heads"]
+    file = tmp_path / "old.ckpt"
+    write_checkpoint(file, content)
+    trained = load(str(file))
+    assert trained.options.model.num_kv_heads is None
+    torch.testing.assert_close(trained.model.state_dict()[WEIGHT.removeprefix("model.")], content["state_dict"][WEIGHT])
+
+
 def test_a_key_of_a_later_version_names_that_version(content: dict[str, Any], tmp_path: Path) -> None:
     content["seq2see"]["version"] = "0.9"
     content["seq2see"]["config"]["colour"] = "red"

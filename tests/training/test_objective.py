@@ -113,6 +113,13 @@ def test_progress_is_that_of_the_limit_that_comes_first() -> None:
     assert late.progress(25) == 1.0
 
 
+def test_what_is_planned_follows_the_steps_where_they_are_limited_and_else_the_clock() -> None:
+    both = Budget(max_steps=100, max_seconds=10.0, seconds_before=8.0)
+    assert both.planned(0) == 0.0 and both.planned(25) == 0.25 and both.planned(200) == 1.0
+    assert both.progress(25) == pytest.approx(0.8, abs=0.01)
+    assert Budget(None, max_seconds=10.0, seconds_before=8.0).planned(25) == pytest.approx(0.8, abs=0.01)
+
+
 def test_progress_of_a_run_by_the_clock_is_the_elapsed_share() -> None:
     budget = Budget(max_steps=None, max_seconds=1000.0)
     budget.start()

@@ -15,6 +15,7 @@ CHOICES = {
     "tie_embeddings": [True, False],
     "share_layers": [False, True],
     "window": [None, 2],
+    "num_kv_heads": [None, 1],
     "randomize_positions": [None, 40],
 }
 

@@ -10,6 +10,9 @@ from seq2see.options import ModelOptions, Position, Score
     [
         (dict(d_model=30, num_heads=4), r"model.d_model \(30\) must be divisible by model.num_heads \(4\)"),
         (dict(num_heads=3), r"model.d_model \(128\) must be divisible by model.num_heads \(3\)"),
+        (dict(num_kv_heads=3), r"model.num_heads \(4\) must be divisible by model.num_kv_heads \(3\)"),
+        (dict(num_heads=2, num_kv_heads=4), r"model.num_heads \(2\) must be divisible by model.num_kv_heads \(4\)"),
+        (dict(num_kv_heads=0), r"model.num_kv_heads \(0\) must be positive"),
         (dict(d_model=12, num_heads=4), r"rope turns pairs of numbers: .*\(12 / 4 = 3\) must be even"),
         (
             dict(d_model=12, num_heads=4, position=Position.none, cross_position=Position.rope),

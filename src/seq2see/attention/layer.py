@@ -12,13 +12,16 @@ from seq2see.options import NormOrder, Score
 class AttentionLayer(nn.Module):
     """Multi-head attention, dropout, residual sum and layer normalisation.
 
-    `norm(query + dropout(attention(query, memory)))` for `post`, and
-    `query + dropout(attention(norm(query), memory))` for `pre`, where self attention (`memory` left out) normalises its
-    keys and values too.
+    `norm(query + dropout(attention(query, key, value)))` for `post`, and
+    `query + dropout(attention(norm(query), key, value))` for `pre`, where self attention (`key` left out) normalises
+    its keys and values too.
 
     Args:
         d_model: D.
         num_heads: H; must divide `d_model`.
+        num_kv_heads: see `MultiHeadAttention`.
+        kdim: see `MultiHeadAttention`.
+        vdim: see `MultiHeadAttention`.
         dropout: probability of dropping a number of the attention's output in training.
         attention_dropout: probability of dropping a weight in training.
         norm: normalise before the attention, or after the residual sum.
@@ -37,6 +40,9 @@ class AttentionLayer(nn.Module):
         d_model: int,
         num_heads: int,
         *,
+        num_kv_heads: int | None = None,
+        kdim: int | None = None,
+        vdim: int | None = None,
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
         norm: NormOrder = NormOrder.post,
@@ -45,14 +51,24 @@ class AttentionLayer(nn.Module):
     ) -> None:
         super().__init__()
         self.pre_norm = norm is NormOrder.pre
-        self.attention = MultiHeadAttention(d_model, num_heads, dropout=attention_dropout, score=score, window=window)
+        self.attention = MultiHeadAttention(
+            d_model,
+            num_heads,
+            num_kv_heads=num_kv_heads,
+            kdim=kdim,
+            vdim=vdim,
+            dropout=attention_dropout,
+            score=score,
+            window=window,
+        )
         self.norm = nn.LayerNorm(d_model)
         self.dropout = Dropout(dropout)
 
     def forward(
         self,
         query: Tensor,
-        memory: Tensor | None = None,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
         mask: Tensor | None = None,
         *,
         causal: bool = False,
@@ -65,7 +81,8 @@ class AttentionLayer(nn.Module):
 
         Args:
             query: (B, T, D).
-            memory: what is attended to (B, S, D); None: the queries themselves.
+            key: what is attended to (B, S, kdim), as it is; None: the queries themselves.
+            value: what is gathered (B, S, vdim), as it is; None: the keys.
             mask: bool (B, S) or (B, T, S), True = may be attended to.
             causal: see `MultiHeadAttention`.
             need_weights: see there.
@@ -74,11 +91,11 @@ class AttentionLayer(nn.Module):
             rows: see there.
         """
         x = self.norm(query) if self.pre_norm else query
-        memory = x if memory is None else memory
+        key = x if key is None else key
         context, weights = self.attention(
             x,
-            memory,
-            memory,
+            key,
+            key if value is None else value,
             mask,
             causal=causal,
             need_weights=need_weights,

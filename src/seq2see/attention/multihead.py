@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from seq2see.attention.dropout import dropout as drop
 from seq2see.attention.dropout import require_probability
-from seq2see.attention.masks import broadcast_mask, limit_reach
+from seq2see.attention.masks import broadcast_mask, limit_reach, masked_softmax
 from seq2see.attention.rows import Rows
 from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
 from seq2see.attention.single import attend
@@ -41,7 +41,7 @@ class KeyValueCache:
 
     def __init__(self, *, growing: bool) -> None:
         self.growing = growing
-        self.key: Tensor | None = None  # (B, H, S, K), turned already
+        self.key: Tensor | None = None  # (B, key and value heads, S, K), turned already
         self.value: Tensor | None = None
 
     @property
@@ -50,7 +50,7 @@ class KeyValueCache:
         return self.key is not None and not self.growing
 
     def update(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Takes the keys and values (B, H, new, K) in and returns all of them (B, H, S, K)."""
+        """Takes the keys and values (B, heads, new, K) in and returns all of them (B, heads, S, K)."""
         if self.key is not None and self.value is not None:
             key, value = torch.cat((self.key, key), dim=2), torch.cat((self.value, value), dim=2)
         self.key, self.value = key.contiguous(), value.contiguous()  # as every later call would make them
@@ -65,11 +65,17 @@ class KeyValueCache:
 
 
 class MultiHeadAttention(nn.Module):
-    """Several heads, each with its own projections of query, key and value; their contexts are joined and projected.
+    """Several heads, each with its own projection of the query; their contexts are joined and projected.
+
+    Keys and values have a head for each of the query's, or one that several neighbours share.
 
     Args:
-        d_model: D, width of queries, keys, values and outputs.
+        d_model: D, width of queries and outputs.
         num_heads: H; must divide `d_model`.
+        num_kv_heads: heads of keys and values; must divide `num_heads`; None: as many. Fewer are grouped-query
+            attention, and a single one is multi-query attention.
+        kdim: width of keys; None: D.
+        vdim: width of values; None: D.
         dropout: probability of dropping a weight in training; above 0 it costs the fused kernel.
         score: `Score`, or any function of query (B, H, T, K) and key (B, H, S, K) that returns scores (B, H, T, S); a
             module's parameters are trained with the rest.
@@ -77,10 +83,11 @@ class MultiHeadAttention(nn.Module):
         window: each query sees the keys at most this far away; None: all.
 
     Raises:
-        ValueError: `num_heads` does not divide `d_model`, `dropout` is no probability below 1, or `window` is negative.
+        ValueError: `num_heads` does not divide `d_model`, `num_kv_heads` does not divide `num_heads`, `dropout` is no
+            probability below 1, or `window` is negative.
 
     Source:
-        Vaswani et al. 2017, section 3.2.2.
+        Vaswani et al. 2017, section 3.2.2; Shazeer 2019 and Ainslie et al. 2023 on fewer key and value heads.
     """
 
     def __init__(
@@ -88,6 +95,9 @@ class MultiHeadAttention(nn.Module):
         d_model: int,
         num_heads: int,
         *,
+        num_kv_heads: int | None = None,
+        kdim: int | None = None,
+        vdim: int | None = None,
         dropout: float = 0.0,
         score: Score | ScoreFunction = Score.scaled_dot,
         bias: bool = True,
@@ -96,17 +106,22 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if num_heads < 1 or d_model % num_heads != 0:
             raise ValueError(f"d_model ({d_model}) must be divisible by num_heads ({num_heads})")
+        num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        if num_kv_heads < 1 or num_heads % num_kv_heads != 0:
+            raise ValueError(f"num_heads ({num_heads}) must be divisible by num_kv_heads ({num_kv_heads})")
         require_probability(dropout)
         if window is not None and window < 0:
             raise ValueError(f"window ({window}) must not be negative: 0 shows each query its own position alone")
+        width = d_model // num_heads
         self.num_heads = num_heads
+        self.num_kv_heads = num_kv_heads
         self.dropout = dropout
         self.window = window
         self.q_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.k_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.v_proj = nn.Linear(d_model, d_model, bias=bias)
+        self.k_proj = nn.Linear(d_model if kdim is None else kdim, num_kv_heads * width, bias=bias)
+        self.v_proj = nn.Linear(d_model if vdim is None else vdim, num_kv_heads * width, bias=bias)
         self.out_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.score = _score_function(score, d_model // num_heads, num_heads)
+        self.score = _score_function(score, width, num_heads)
 
     def forward(
         self,
@@ -125,8 +140,8 @@ class MultiHeadAttention(nn.Module):
 
         Args:
             query: (B, T, D).
-            key: (B, S, D).
-            value: (B, S, D).
+            key: (B, S, kdim).
+            value: (B, S, vdim).
             mask: bool (B, S) or (B, T, S), True = may be attended to; None: all.
             causal: hides the keys after a query's own position; the last query stands at the last key.
             need_weights: take the explicit path and return the weights.
@@ -144,17 +159,18 @@ class MultiHeadAttention(nn.Module):
         """
         positions = positions or PositionTerms()
         query_rows, key_rows = rows or (None, None)
-        q = turn(self._split(self.q_proj(query), query_rows), positions.query_turn)  # (B, H, T, K)
+        q = turn(_split(self.q_proj(query), self.num_heads, query_rows), positions.query_turn)  # (B, H, T, K)
         if cache is not None and cache.complete:
             k, v = cache.key, cache.value
             assert k is not None and v is not None
         else:
             if key.shape[-2] != value.shape[-2]:
                 raise ValueError(f"{key.shape[-2]} keys need as many values, not {value.shape[-2]}")
-            k = turn(self._split(self.k_proj(key), key_rows), positions.key_turn)  # (B, H, S, K)
-            v = self._split(self.v_proj(value), key_rows)
+            k = turn(_split(self.k_proj(key), self.num_kv_heads, key_rows), positions.key_turn)
+            v = _split(self.v_proj(value), self.num_kv_heads, key_rows)
             if cache is not None:
                 k, v = cache.update(k, v)
+        k, v = for_each_head(k, self.num_heads), for_each_head(v, self.num_heads)  # (B, H, S, K)
         if q.shape[0] != k.shape[0]:
             raise ValueError(f"{q.shape[0]} sequences of queries need as many of keys, not {k.shape[0]}: expand one")
         dropout = self.dropout if self.training else 0.0
@@ -188,49 +204,57 @@ class MultiHeadAttention(nn.Module):
         if num_queries == 1 and self.window is None:
             causal = False  # a single query stands at the last key and sees them all
         if causal and mask is None and bias is None and self.window is None and num_queries == num_keys:
-            return _kernel(q, k, v, None, dropout=dropout, causal=True, scale=scale)
+            return _kernel(q, k, v, None, None, dropout=dropout, causal=True, scale=scale)
         visible = limit_reach(
             broadcast_mask(mask, q, num_keys), num_queries, num_keys, causal=causal, window=self.window, device=q.device
         )
-        if bias is not None:
-            bias = bias.to(q.dtype)
-            visible = bias if visible is None else torch.where(visible, bias, float("-inf"))
-        return _kernel(q, k, v, visible, dropout=dropout, causal=False, scale=scale)
+        return _kernel(q, k, v, visible, bias, dropout=dropout, causal=False, scale=scale)
 
-    def _split(self, x: Tensor, rows: Rows | None) -> Tensor:
-        if rows is not None:
-            x = rows.pad(x)
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)  # (B, H, T, K)
+
+def _split(x: Tensor, num_heads: int, rows: Rows | None) -> Tensor:
+    if rows is not None:
+        x = rows.pad(x)
+    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)  # (B, heads, T, K)
+
+
+def for_each_head(x: Tensor, num_heads: int) -> Tensor:
+    """Keys or values (B, heads, S, K) for each head of the query (B, H, S, K): neighbours get the same."""
+    return x if x.shape[1] == num_heads else x.repeat_interleave(num_heads // x.shape[1], dim=1)
 
 
 def _kernel(
-    q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, *, dropout: float, causal: bool, scale: float
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    visible: Tensor | None,
+    bias: Tensor | None,
+    *,
+    dropout: float,
+    causal: bool,
+    scale: float,
 ) -> Tensor:
     """Plain matrix products for short sequences on a CPU, where they are faster; otherwise torch's own choice."""
+    bias = None if bias is None else bias.to(q.dtype)
     if torch.compiler.is_compiling() or q.device.type != "cpu" or k.shape[2] > SHORT:
+        if bias is not None:
+            visible = bias if visible is None else torch.where(visible, bias, float("-inf"))
         return F.scaled_dot_product_attention(
             q, k, v, attn_mask=visible, dropout_p=dropout, is_causal=causal, scale=scale
         )
     if causal:
         visible = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril()
-    return _short(q, k, v, visible, dropout=dropout, scale=scale)
+    return _short(q, k, v, visible, bias, dropout=dropout, scale=scale)
 
 
-def _short(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, *, dropout: float, scale: float) -> Tensor:
-    """Three products and a softmax; what is hidden, or a bias, is added by the first product itself."""
-    (batch, num_heads), num_keys = q.shape[:2], k.shape[2]
-    added, seen = q.new_zeros(1), None
-    if visible is not None:
-        lowest = torch.finfo(q.dtype).min / 2  # a score may be taken from it
-        if visible.dtype == torch.bool:
-            added, seen = q.new_zeros(visible.shape).masked_fill_(~visible, lowest), visible.any(-1, keepdim=True)
-        else:
-            added, seen = visible.clamp(min=lowest), (visible > lowest).any(-1, keepdim=True)
-        added = added.expand(batch, num_heads, -1, -1).reshape(batch * num_heads, -1, num_keys)
-    q, k, v = (x.flatten(0, 1) for x in (q, k, v))
-    weights = torch.baddbmm(added, q, k.transpose(1, 2), alpha=scale).softmax(-1)  # (B x H, T, S)
-    context = (drop(weights, dropout) @ v).unflatten(0, (batch, num_heads))
-    return context if seen is None or bool(seen.all()) else context.masked_fill(~seen, 0.0)
+def _short(
+    q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, bias: Tensor | None, *, dropout: float, scale: float
+) -> Tensor:
+    """Three products and a softmax; a bias is added by the first product itself."""
+    heads = q.shape[:2]  # B, H
+    added = q.new_zeros(1) if bias is None else bias.expand(*heads, -1, -1).reshape(-1, *bias.shape[-2:])
+    scores = torch.baddbmm(added, q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2), alpha=scale)  # (B x H, T, S)
+    weights = masked_softmax(scores.unflatten(0, heads), visible)
+    return drop(weights, dropout) @ v
 
 
 def turn(x: Tensor, turns: Tensor | None) -> Tensor:

@@ -146,7 +146,7 @@ def _heads_scaled(model: Transformer, masks: dict[str, list[Tensor]]) -> Iterato
                 ) -> tuple[Tensor]:
                     mask = next(own)
                     contexts = args[0].unflatten(-1, (mask.shape[1], -1))  # (B, T, H, K)
-                    return ((contexts * mask[:, None, :, None]).flatten(2),)
+                    return ((contexts * mask[:, None, :, None].to(contexts.dtype)).flatten(2),)
 
                 stack.callback(layer.attention.out_proj.register_forward_pre_hook(scale).remove)
         yield

@@ -12,6 +12,7 @@ class ModelOptions:
 
     d_model: int | None = None  # width of the token vectors
     num_heads: int | None = None
+    num_kv_heads: int | None = None  # heads of keys and values, shared by neighbours; None: as many as heads
     num_encoder_layers: int | None = None
     num_decoder_layers: int | None = None
     d_ff: int | None = None  # width inside the feed-forward layers
@@ -29,7 +30,7 @@ class ModelOptions:
     share_layers: bool = False  # one set of layer weights at every depth
 
     def __post_init__(self) -> None:
-        require_positive(self, "model", "d_model", "num_heads", "d_ff", most=65_536)
+        require_positive(self, "model", "d_model", "num_heads", "num_kv_heads", "d_ff", most=65_536)
         require_positive(self, "model", "num_encoder_layers", "num_decoder_layers", most=1_000)
         require_positive(self, "model", "max_positions", "randomize_positions", "window", most=1_048_576)
         for name in ("dropout", "attention_dropout"):
@@ -49,6 +50,10 @@ class ModelOptions:
         require(
             d_model % num_heads == 0,
             f"model.d_model ({d_model}) must be divisible by model.num_heads ({num_heads})",
+        )
+        require(
+            self.num_kv_heads is None or num_heads % self.num_kv_heads == 0,
+            f"model.num_heads ({num_heads}) must be divisible by model.num_kv_heads ({self.num_kv_heads})",
         )
         if Position.rope in (self.position, self.cross_position):
             require(

@@ -195,7 +195,7 @@ def _mean_of(files: list[Path]) -> tuple[dict[str, torch.Tensor], Content]:
     return {name: (total[name] / len(files)).to(value.dtype) for name, value in content.weights.items()}, content
 
 
-def device_of(accelerator: str) -> str:
+def device_of(accelerator: str, *, key: str = "accelerator") -> str:
     """The torch device that an accelerator's name means; `auto` is a GPU if there is one.
 
     Raises:
@@ -204,8 +204,8 @@ def device_of(accelerator: str) -> str:
     gpu = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else None
     if accelerator == "auto":
         return gpu or "cpu"
-    if accelerator in ("gpu", "cuda", "mps") and gpu is not None:
+    if gpu is not None and accelerator in ("gpu", gpu):
         return gpu
     if accelerator == "cpu":
         return "cpu"
-    raise ValueError(f"accelerator={accelerator} is not to be had here: use auto or cpu")
+    raise ValueError(f"{key}={accelerator} is not to be had here: use auto or cpu")

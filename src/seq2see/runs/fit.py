@@ -5,6 +5,7 @@ import warnings
 from dataclasses import dataclass
 
 import lightning as L
+import torch
 from lightning.pytorch.callbacks import Callback, LambdaCallback
 from lightning.pytorch.loggers import Logger
 
@@ -12,6 +13,7 @@ from seq2see.data import AnyPairs, scoring_loader
 from seq2see.evaluation import References
 from seq2see.maps import AttentionLog
 from seq2see.options import LoggerKind, TrainOptions
+from seq2see.runs.checkpoint import device_of
 from seq2see.runs.cost import Cost
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import Prepared, steps_an_epoch, train_loader
@@ -33,6 +35,12 @@ from seq2see.training.loggers import MetricsFile
 from seq2see.training.module import NotFinite, TrainingModule
 from seq2see.training.moving_average import MovingAverage
 
+DTYPES = {
+    "bf16-true": torch.bfloat16,
+    "64-true": torch.float64,
+    "64": torch.float64,
+    64: torch.float64,
+}  # of the weights, by `trainer.precision`; others leave them float32
 NUM_SAMPLES = 200  # sources that each validation translates freely, the first ones
 
 
@@ -75,7 +83,7 @@ def fit(
     """
     _quieten()
     options, budget = prepared.options, prepared.budget
-    module = _module(prepared)
+    module = _module(prepared).to(DTYPES.get(options.trainer.precision))
     display = TrainingDisplay(
         terminal, budget, () if module.references is None else module.references.scorer.references[0]
     )
@@ -185,8 +193,9 @@ def _trainer(options: TrainOptions, callbacks: list[Callback], loggers: list[Log
     chosen = options.trainer
     return L.Trainer(
         accelerator=chosen.accelerator,
-        devices=chosen.devices,
-        precision=chosen.precision,
+        devices=chosen.devices if isinstance(chosen.devices, list) and device_of(chosen.accelerator) == "cuda" else 1,
+        # Lightning's own would set the default dtype of all threads, and cast a checkpoint's weights on their way
+        precision="32-true" if chosen.precision in DTYPES else chosen.precision,
         gradient_clip_val=chosen.gradient_clip_val,
         gradient_clip_algorithm=chosen.gradient_clip_algorithm,
         accumulate_grad_batches=chosen.accumulate_grad_batches,

@@ -8,8 +8,16 @@ import torch
 
 from seq2see.data import AnyPairs, EncodedPairs, Loader, ResegmentedPairs, make_loader
 from seq2see.decoding import LengthLimit
-from seq2see.options import FilesOptions, HubOptions, InitTokenizer, Position, TrainOptions, seconds_of
-from seq2see.runs.checkpoint import Trained, bounded
+from seq2see.options import (
+    FilesOptions,
+    HubOptions,
+    InitTokenizer,
+    Position,
+    TrainerOptions,
+    TrainOptions,
+    seconds_of,
+)
+from seq2see.runs.checkpoint import Trained, bounded, device_of
 from seq2see.runs.checkpoint_content import Content
 from seq2see.runs.choices import choose
 from seq2see.runs.corpus import corpus_of
@@ -56,8 +64,9 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Prepare
 
     Raises:
         DataError: a file is wrong.
-        ValueError: the options ask for what the pairs do not give.
+        ValueError: the options ask for what the device or the pairs do not give.
     """
+    _check_device(options.trainer)
     if goes_on is None:
         options, init = begin(options)
         known = init if options.init_tokenizer is InitTokenizer.keep else None
@@ -104,6 +113,32 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Prepare
     trained = Trained(options, source, target, bounded(limit, options), model)
     budget = _budget(options, train)
     return Prepared(options, notes, task, source, target, train, valid, valid_pairs, budget, trained, corpus.digests)
+
+
+def _check_device(trainer: TrainerOptions) -> None:
+    """Refuses what cannot be trained on here."""
+    device = device_of(trainer.accelerator, key="trainer.accelerator")
+    num_devices = torch.cuda.device_count() if device == "cuda" else 1
+    devices, precision = trainer.devices, str(trainer.precision)
+    asked = num_devices if devices in (-1, "auto") else len(devices) if isinstance(devices, list) else devices
+    if asked > 1:
+        raise ValueError(
+            f"trainer.devices ({devices}) asks for {asked} devices, but a run trains on one: use trainer.devices=1"
+        )
+    if isinstance(devices, list) and devices[0] >= num_devices:
+        raise ValueError(
+            f"trainer.devices ({devices}) names a device that is not here, where there are {num_devices}, numbered "
+            "from 0: use trainer.devices=1"
+        )
+    if precision == "16-true":
+        raise ValueError(
+            "trainer.precision (16-true) has no room for the squares of small gradients that AdamW divides by: use "
+            "bf16-true, or 16-mixed on a GPU"
+        )
+    if device == "cpu" and precision in ("16", "16-mixed"):
+        raise ValueError(f"trainer.precision ({precision}) needs a GPU: use bf16-mixed on a CPU")
+    if device == "mps" and precision in ("64", "64-true"):
+        raise ValueError(f"trainer.precision ({precision}) is not to be had on mps: use trainer.accelerator=cpu")
 
 
 def _resegmented(pairs: EncodedPairs, source: Tokenizer, target: Tokenizer, options: TrainOptions) -> ResegmentedPairs:

@@ -62,8 +62,9 @@ def announce(prepared: Prepared, terminal: Terminal, folder: RunFolder) -> None:
     if any(prepared.valid.num_unknown):
         of_source, of_target = prepared.valid.num_unknown
         terminal.say(f"  {of_source:,} source and {of_target:,} target symbols to validate are not in the vocabularies")
-    if budget.max_steps is None:
-        terminal.say("  the learning rate follows the clock: such a run is not exactly repeatable")
+    if budget.max_seconds is not None:
+        decides = "learning rate, validations and end follow" if budget.max_steps is None else "the end may follow"
+        terminal.say(f"  {decides} the clock: such a run is not exactly repeatable")
     terminal.say()
 
 

@@ -32,10 +32,19 @@ class Budget:
         return self.seconds_before + time.monotonic() - self.started
 
     def progress(self, step: int) -> float:
-        """How far the run is after this many optimiser steps: 0 at the start, 1 at the end."""
-        by_steps = step / self.max_steps if self.max_steps else 0.0
+        """How near its end the run is after this many optimiser steps: 0 at the start, 1 at the end."""
         by_time = self.seconds / self.max_seconds if self.max_seconds else 0.0
-        return min(max(by_steps, by_time), 1.0)
+        return min(max(self._by_steps(step), by_time), 1.0)
+
+    def planned(self, step: int) -> float:
+        """The same as the learning rate and the validations see it: by steps alone where they are limited.
+
+        So equal runs are equal, also beside a limit of time: that only ends them.
+        """
+        return self._by_steps(step) if self.max_steps else self.progress(step)
+
+    def _by_steps(self, step: int) -> float:
+        return min(step / self.max_steps, 1.0) if self.max_steps else 0.0
 
 
 def learning_rate_factor(schedule: Schedule, *, step: int, warmup_steps: int, progress: float) -> float:

@@ -125,7 +125,7 @@ class TrainingModule(L.LightningModule):
         assert optim.lr is not None and optim.warmup_steps is not None
         step = self.global_step
         factor = learning_rate_factor(
-            optim.schedule, step=step, warmup_steps=optim.warmup_steps, progress=self.budget.progress(step)
+            optim.schedule, step=step, warmup_steps=optim.warmup_steps, progress=self.budget.planned(step)
         )
         for group in self.trainer.optimizers[0].param_groups:
             group["lr"] = optim.lr * factor

@@ -5,7 +5,7 @@ from typing import Any
 import lightning as L
 import torch
 from lightning.pytorch.callbacks import Callback
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.optim.swa_utils import AveragedModel
 
 from seq2see.data import Batch
 from seq2see.training.module import TrainingModule
@@ -19,6 +19,7 @@ class MovingAverage(Callback):
 
     So whoever looks at the model when a validation ends, and what is saved then, has the average.
     (Lightning's own `EMAWeightAveraging` takes the weights back before the module translates its samples.)
+    The average is float32 at least: half precision would lose what a step changes in it.
 
     Args:
         decay: share of the average that each optimiser step leaves.
@@ -30,13 +31,17 @@ class MovingAverage(Callback):
     def __init__(self, decay: float) -> None:
         self.decay = decay
         self._average: AveragedModel | None = None
-        self._in_place = False  # whether the module holds the average now
+        self._weights: dict[str, torch.Tensor] | None = None  # those of training, while the module holds the average
         self._step = 0
 
     def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
         """Begins with the weights as they are."""
         assert isinstance(pl_module, TrainingModule)
-        self._average = AveragedModel(pl_module.model, multi_avg_fn=get_ema_multi_avg_fn(self.decay))
+        share = 1 - self.decay
+        self._average = AveragedModel(
+            pl_module.model, avg_fn=lambda average, new, _: torch.lerp(average, new.to(average.dtype), share)
+        )
+        self._average.to(torch.promote_types(pl_module.model.output_proj.weight.dtype, torch.float32))
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """The average goes where the weights are."""
@@ -70,11 +75,10 @@ class MovingAverage(Callback):
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         """Keeps both: the average as the model, the weights to go on from."""
         assert isinstance(pl_module, TrainingModule) and self._average is not None
-        other = {f"model.{name}": value for name, value in self._average.module.state_dict().items()}
-        own = {name: value for name, value in checkpoint["state_dict"].items() if name in other}
-        average, weights = (own, other) if self._in_place else (other, own)
+        weights = pl_module.model.state_dict() if self._weights is None else self._weights
+        average = {f"model.{name}": value for name, value in self._average.module.state_dict().items()}
         checkpoint["state_dict"] = {**checkpoint["state_dict"], **average}
-        checkpoint[KEY] = weights
+        checkpoint[KEY] = {f"model.{name}": value for name, value in weights.items()}
         checkpoint[NUM_AVERAGED] = self._average.n_averaged
 
     def on_load_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
@@ -87,13 +91,12 @@ class MovingAverage(Callback):
     @torch.no_grad()
     def _put(self, pl_module: L.LightningModule, *, in_place: bool) -> None:
         assert isinstance(pl_module, TrainingModule) and self._average is not None
-        if in_place == self._in_place:
-            return
-        for here, there in zip(pl_module.model.parameters(), self._average.module.parameters(), strict=True):
-            kept = here.clone()
-            here.copy_(there)
-            there.copy_(kept)
-        self._in_place = in_place
+        if in_place and self._weights is None:
+            self._weights = {name: value.clone() for name, value in pl_module.model.state_dict().items()}
+            pl_module.model.load_state_dict(self._average.module.state_dict())
+        elif not in_place and self._weights is not None:
+            pl_module.model.load_state_dict(self._weights)
+            self._weights = None
 
 
 def _of_model(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -97,7 +97,7 @@ class DecoderLayer(nn.Module):
         self_cache, cross_cache = caches
         own_rows = None if rows is None else (rows[0], rows[0])
         x, _ = self.self_attention(x, causal=True, positions=positions, cache=self_cache, rows=own_rows)
-        x, _ = self.cross_attention(x, memory, mask, positions=cross_positions, cache=cross_cache, rows=rows)
+        x, _ = self.cross_attention(x, memory, mask=mask, positions=cross_positions, cache=cross_cache, rows=rows)
         return self.feed_forward(x)
 
 
@@ -106,6 +106,7 @@ def _attention_layer(options: ModelOptions, *, window: int | None) -> AttentionL
     return AttentionLayer(
         options.d_model,
         options.num_heads,
+        num_kv_heads=options.num_kv_heads,
         dropout=options.dropout,
         attention_dropout=options.attention_dropout,
         norm=options.norm,

@@ -13,7 +13,7 @@ from seq2see.training.module import TrainingModule
 
 
 class Pace(Callback):
-    """Says when to validate and when to stop: in optimiser steps or elapsed time, whatever the epochs are.
+    """Says when to validate and when to stop: in optimiser steps, or without a limit of them in elapsed time.
 
     The last step always validates.
 
@@ -34,7 +34,7 @@ class Pace(Callback):
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """The budget's clock starts or goes on, and Lightning's own validation times are switched off."""
         self.budget.start()
-        reached = int(self.budget.progress(trainer.global_step) * self.num_validations + 1e-9)
+        reached = int(self.budget.planned(trainer.global_step) * self.num_validations + 1e-9)
         self._validations_done = min(self._validations_done, reached)  # a run that is made longer has more to come
         self._last_step = trainer.global_step
         trainer.val_check_batch = sys.maxsize
@@ -70,7 +70,7 @@ class Pace(Callback):
     def _is_due(self, step: int) -> bool:
         if self.validate_every is not None:
             return step % self.validate_every == 0
-        due = int(self.budget.progress(step) * self.num_validations + 1e-9)
+        due = int(self.budget.planned(step) * self.num_validations + 1e-9)
         if due <= self._validations_done:
             return False
         self._validations_done = due
