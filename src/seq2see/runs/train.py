@@ -112,8 +112,8 @@ def train_run(options: TrainOptions) -> Result:
     if earlier is not None:
         result.steps, result.best = earlier.step, _best(earlier.best, prepared.options)
         result.test, result.ood = earlier.result.get("test", {}), earlier.result.get("ood", {})
+    check_room(prepared, folder)
     try:
-        check_room(prepared, folder)
         write_text(folder.config, to_yaml(prepared.options))
         if earlier is None:
             keep_split_off(folder.path / "data", prepared.task, prepared.options)

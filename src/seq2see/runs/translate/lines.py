@@ -76,8 +76,6 @@ def _name(path: str | None) -> str:
 def _open(path: str | None) -> BinaryIO:
     if path is not None:
         return Path(path).expanduser().open("rb")
-    if sys.stdin is None:
-        raise ValueError("input: there is no standard input: name a file")
     return open(sys.stdin.fileno(), "rb", closefd=False)
 
 
