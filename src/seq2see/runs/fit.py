@@ -60,6 +60,7 @@ def fit(
     log: AttentionLog | None,
     *,
     earlier: Earlier | None = None,
+    tracker: Logger | None = None,
 ) -> Outcome:
     """Trains; the checkpoints are in the folder afterwards.
 
@@ -69,6 +70,7 @@ def fit(
         terminal: what is said.
         log: where attention maps go; None: nowhere.
         earlier: what the run goes on from; None: from the beginning.
+        tracker: what takes the numbers too.
 
     Raises:
         NotFinite: a loss or a gradient is not a number; `failed.ckpt` has the weights before that step.
@@ -110,7 +112,8 @@ def fit(
             asked=asked,
         )
     )
-    trainer = _trainer(options, callbacks, _loggers(options, folder, None if earlier is None else earlier.step))
+    loggers = _loggers(options, folder, None if earlier is None else earlier.step)
+    trainer = _trainer(options, callbacks, loggers if tracker is None else [*loggers, tracker])
     valid_loader = make_loader(prepared.valid, batch_size=128, shuffle=False, seed=0) if len(prepared.valid) else None
     interrupted = False
     with display, held():
@@ -219,12 +222,4 @@ def _loggers(options: TrainOptions, folder: RunFolder, kept_until: int | None) -
 
         purge_step = None if kept_until is None else kept_until + 1
         loggers.append(TensorBoardLogger(folder.path, name="tensorboard", version="", purge_step=purge_step))
-    if kind is LoggerKind.wandb:
-        from lightning.pytorch.loggers import WandbLogger
-
-        loggers.append(WandbLogger(project="seq2see", save_dir=folder.path))
-    if kind is LoggerKind.mlflow:
-        from lightning.pytorch.loggers import MLFlowLogger
-
-        loggers.append(MLFlowLogger(experiment_name="seq2see"))
     return loggers

@@ -1,5 +1,7 @@
 """A whole training run: options in, a run folder and a result out."""
 
+from __future__ import annotations
+
 import json
 import platform
 import random
@@ -7,15 +9,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 import seq2see
 from seq2see.maps import AttentionLog, page
-from seq2see.options import Position, Split, TrainOptions
+from seq2see.options import LoggerKind, Position, Split, TrainOptions
 from seq2see.runs.alignment import example_of, model_dimensions
 from seq2see.runs.checkpoint import device_of, load
 from seq2see.runs.config import to_yaml
@@ -31,6 +34,9 @@ from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
 from seq2see.runs.terminal import Stopwatch, Terminal, shortened
 from seq2see.tasks import Pair
 from seq2see.tasks.whole_file import write_text
+
+if TYPE_CHECKING:  # Lightning takes seconds
+    from lightning.pytorch.loggers import Logger
 
 
 @dataclass
@@ -89,6 +95,7 @@ def train_run(options: TrainOptions) -> Result:
     Raises:
         ValueError: the options or the data are wrong; no folder is left then, unless training had begun.
     """
+    _require_logger(options.logger)
     options, earlier = _goes_on(options)
     watch = Stopwatch(0.0 if earlier is None else earlier.seconds)
     if earlier is None:
@@ -113,6 +120,7 @@ def train_run(options: TrainOptions) -> Result:
         result.steps, result.best = earlier.step, _best(earlier.best, prepared.options)
         result.test, result.ood = earlier.result.get("test", {}), earlier.result.get("ood", {})
     check_room(prepared, folder)
+    tracker: Logger | None = None
     try:
         write_text(folder.config, to_yaml(prepared.options))
         if earlier is None:
@@ -122,17 +130,20 @@ def train_run(options: TrainOptions) -> Result:
             earlier.cut_back()
             announce_rest(earlier, changes, prepared, terminal)
         log = _attention_log(prepared, folder) if earlier is None else earlier.attention_log()
+        tracker = _tracker(prepared.options, folder)
         if log is not None:
             log.max_megabytes = prepared.options.attention_log.max_megabytes
         if earlier is not None and earlier.finished and not extended:
             result.steps, best = earlier.step, earlier.best
         else:
-            result.steps, best = _train(prepared, folder, terminal, log, earlier, result)
+            result.steps, best = _train(prepared, folder, terminal, log, earlier, result, tracker)
         result.best = _best(best, prepared.options)
         if log is not None:
             write_text(folder.page, page.render(log, title=f"{options.task.kind} ({folder.path.name})"))
         evaluations = _evaluate_best(prepared, folder)
         result.test, result.ood = ({} if found is None else found.scores for found in evaluations)
+        if tracker is not None:
+            tracker.log_metrics({f"test/{name}": value for name, value in result.test.items()}, step=result.steps)
         expected = expected_of(prepared.options)
         result.expected = {} if expected is None else expected.against(result.test)
         stop_if_asked()
@@ -160,7 +171,26 @@ def train_run(options: TrainOptions) -> Result:
             result.seconds = round(watch.seconds, 2)
             with suppress(OSError):  # a full disk has been reported already
                 result.write(folder)
+        if tracker is not None:
+            from seq2see.runs.tracker import close_tracker
+
+            close_tracker(tracker, completed=result.status == "completed")
     return result
+
+
+def _require_logger(kind: LoggerKind) -> None:
+    if kind in (LoggerKind.wandb, LoggerKind.mlflow) and find_spec(kind.value) is None:
+        raise ValueError(
+            f"logger={kind.value}: its package is not installed: pip install {kind.value}, or leave it out"
+        )
+
+
+def _tracker(options: TrainOptions, folder: RunFolder) -> Logger | None:
+    if options.logger not in (LoggerKind.wandb, LoggerKind.mlflow):
+        return None
+    from seq2see.runs.tracker import open_tracker
+
+    return open_tracker(options, folder)
 
 
 def _goes_on(options: TrainOptions) -> tuple[TrainOptions, Earlier | None]:
@@ -178,6 +208,7 @@ def _train(
     log: AttentionLog | None,
     earlier: Earlier | None,
     result: Result,
+    tracker: Logger | None,
 ) -> tuple[int, tuple[int, float] | None]:
     """Trains; optimiser steps done, and step and score of the best validation.
 
@@ -189,7 +220,7 @@ def _train(
     from seq2see.training.module import NotFinite
 
     try:
-        outcome = fit(prepared, folder, terminal, log, earlier=earlier)
+        outcome = fit(prepared, folder, terminal, log, earlier=earlier, tracker=tracker)
     except NotFinite as error:
         result.steps = error.step
         terminal.log_only(f"training pairs of the failed step: {error.ids}")
