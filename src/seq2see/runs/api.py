@@ -19,7 +19,7 @@ def train(*overrides: str, pairs: Texts | None = None, valid: Texts | None = Non
 
     Args:
         overrides: `key=value`, as on the command line: `train("task=reverse", "trainer.max_steps=100")`.
-        pairs: train on these instead of a task's; sizes and tokenizers follow from them.
+        pairs: train on these instead of a task's; sizes and tokenizers follow from them. The run keeps them in `data/`.
         valid: pairs to validate on; None: split off the training pairs.
         test: pairs to test on; None: split off the training pairs.
 
@@ -33,15 +33,15 @@ def train(*overrides: str, pairs: Texts | None = None, valid: Texts | None = Non
         if valid is not None or test is not None:
             raise ValueError("valid and test go with pairs: give the training pairs too, or leave all to the task")
         return train_run(options_of("train", read_overrides("train", list(overrides), config_folder())))
-    given = {"train": pairs, "valid": valid, "test": test}
+    given = {"pairs": pairs, "valid": valid, "test": test}
     with tempfile.TemporaryDirectory() as folder:
         files = [
-            f"task.{split}={quoted(str(_write(Path(folder) / f'{split}.jsonl', texts)))}"
-            for split, texts in given.items()
+            f"task.{name.replace('pairs', 'train')}={quoted(str(_write(Path(folder) / f'{name}.jsonl', texts)))}"
+            for name, texts in given.items()
             if texts is not None
         ]
         typed = read_overrides("train", ["task=files", *overrides], config_folder())
-        return train_run(options_of("train", [*typed, *files]))
+        return train_run(options_of("train", [*typed, *files]), keeps_files=True)
 
 
 def _write(path: Path, texts: Texts) -> Path:

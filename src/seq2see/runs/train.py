@@ -22,7 +22,7 @@ from seq2see.options import LoggerKind, Position, Split, TrainOptions
 from seq2see.runs.alignment import example_of, model_dimensions
 from seq2see.runs.checkpoint import device_of, load
 from seq2see.runs.config import to_yaml
-from seq2see.runs.data import keep_split_off
+from seq2see.runs.data import keep_files, keep_split_off
 from seq2see.runs.evaluate import Evaluation, evaluate_pairs
 from seq2see.runs.expected import expected_of
 from seq2see.runs.failures import RunFailed, check_room, explained
@@ -83,11 +83,12 @@ def command(options: TrainOptions) -> None:
         run_study(options)
 
 
-def train_run(options: TrainOptions) -> Result:
+def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
     """Trains, tests and writes the run folder.
 
     Args:
         options: what to do; what is None follows from the task and the data.
+        keeps_files: whether a new run has its own copy of the files of `task=files`, which will be gone.
 
     Returns:
         What `result.json` says.
@@ -122,6 +123,8 @@ def train_run(options: TrainOptions) -> Result:
     check_room(prepared, folder)
     tracker: Logger | None = None
     try:
+        if keeps_files and earlier is None:
+            keep_files(folder.path / "data", prepared.options.task)
         write_text(folder.config, to_yaml(prepared.options))
         if earlier is None:
             keep_split_off(folder.path / "data", prepared.task, prepared.options)
