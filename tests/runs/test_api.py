@@ -69,6 +69,7 @@ def test_a_task_is_trained_as_on_the_command_line(tmp_path: Path) -> None:
         ([], {"test": PAIRS}, "valid and test go with pairs"),
         ([], {"pairs": []}, "no pairs"),
         ([], {"pairs": [("a", "")]}, "empty target"),
+        ([], {"pairs": [("a", "\ud800")]}, "half a character"),
     ],
 )
 def test_mistakes_are_value_errors_with_a_message(arguments: list[str], given: dict, message: str) -> None:

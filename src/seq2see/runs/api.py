@@ -9,6 +9,7 @@ from seq2see.runs.config import config_folder
 from seq2see.runs.overrides import quoted, read_overrides
 from seq2see.runs.shell import options_of
 from seq2see.runs.train import Result, train_run
+from seq2see.text import require_whole
 
 Texts = Iterable[tuple[str, str]]
 """Pairs of a source and a target."""
@@ -47,5 +48,7 @@ def train(*overrides: str, pairs: Texts | None = None, valid: Texts | None = Non
 def _write(path: Path, texts: Texts) -> Path:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for source, target in texts:
-            file.write(json.dumps({"source": source, "target": target}, ensure_ascii=False) + "\n")
+            line = json.dumps({"source": source, "target": target}, ensure_ascii=False)
+            require_whole(line)
+            file.write(line + "\n")
     return path

@@ -95,7 +95,7 @@ def _write(trained: Trained, options: TranslateOptions, file: TextIO) -> int:
     form, count = options.format, 0
     details = form is not TranslationFormat.text
     alignment_from = str(aligning_head(trained)) if details else ""
-    messages = Messages(*source_limit(trained))
+    messages = Messages(*source_limit(trained), trained.source_tokenizer.tag_separator)
     if details:
         messages.console.print(f"alignment: cross attention of {alignment_from}")
     elif options.input is None and sys.stdin.isatty():

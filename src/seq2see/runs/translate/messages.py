@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from seq2see.runs.translate.results import TranslatedLine
+from seq2see.text import parted
 
 PATIENCE = 1.0  # seconds without a word
 MOST_CUT = 10  # lines that are named one by one
@@ -21,12 +22,13 @@ class Messages:
     Args:
         limit: source tokens that the model reads at most, EOS included.
         key: the key that says so.
+        tag_separator: stands between the tags that a line is to begin with; None: the model knows no tags.
     """
 
-    def __init__(self, limit: int, key: str) -> None:
+    def __init__(self, limit: int, key: str, tag_separator: str | None = None) -> None:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
-        self.limit, self.key = limit, key
-        self._num_cut = self._num_with_unknown = 0
+        self.limit, self.key, self.tag_separator = limit, key, tag_separator
+        self._num_cut = self._num_with_unknown = self._num_without_tags = 0
         self._unknown: Counter[str] = Counter()
 
     def note(self, lines: Iterable[TranslatedLine]) -> None:
@@ -34,6 +36,7 @@ class Messages:
         for line in lines:
             self._num_with_unknown += bool(line.unknown)
             self._unknown.update(line.unknown)
+            self._num_without_tags += lacks_tags(line, self.tag_separator)
             if not line.is_cut:
                 continue
             self._num_cut += 1
@@ -52,11 +55,24 @@ class Messages:
         """What is said once, after the last line."""
         if self._num_cut > MOST_CUT:
             self.console.print(f"{self._num_cut:,} lines were longer than {self.key} ({self.limit:,}), and cut")
+        if self._num_without_tags:
+            verb = "line has" if self._num_without_tags == 1 else "lines have"
+            self.console.print(f"{self._num_without_tags:,} {verb} {about_tags(self.tag_separator)}")
         if self._num_with_unknown:
             verb = "line has" if self._num_with_unknown == 1 else "lines have"
             self.console.print(
                 f"{self._num_with_unknown:,} {verb} symbols that the model has never seen: {shown(self._unknown)}"
             )
+
+
+def lacks_tags(line: TranslatedLine, separator: str | None) -> bool:
+    """Whether the line has no tags though the model learned from lines with them."""
+    return separator is not None and bool(line.translations) and not parted(line.source, separator)[0]
+
+
+def about_tags(separator: str | None) -> str:
+    """What to do about it."""
+    return f"no tags, with which this model was trained: write them before the text, as in TAG{separator}TAG<tab>TEXT"
 
 
 def shown(symbols: Counter[str]) -> str:
