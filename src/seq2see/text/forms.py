@@ -20,8 +20,8 @@ def require_whole(text: str) -> None:
     except UnicodeEncodeError as error:
         half = ascii(text[error.start])
         raise ValueError(
-            f"{ascii(text):.60}: {half} at place {error.start} is half a character (a lone surrogate): mend the escape, or "
-            "read the bytes that it came from in their own encoding"
+            f"{ascii(text):.60}: {half} at place {error.start} is half a character (a lone surrogate): mend it, "
+            "or decode the bytes that it came from"
         ) from error
 
 
