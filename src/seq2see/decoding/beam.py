@@ -10,8 +10,8 @@ from seq2see.decoding.hypothesis import (
     allow_only_exact,
     evaluation_mode,
     limits_of,
-    most_ids,
     next_log_probs,
+    penalised,
 )
 from seq2see.text import BOS, EOS
 from seq2see.transformer import Transformer
@@ -32,10 +32,9 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The best hypotheses of each row, found with `beam_size` of them at a time.
 
-    Of all continuations those that end are kept if they are among the `beam_size` most probable, and the `beam_size`
-    most probable of the others go on: an end takes no place from them. A row is done when nothing that goes on can come
-    to rank among its `num_best`: so stopping early changes none of them. A beam of one stops at its first end: it is
-    greedy decoding.
+    A hypothesis that ends takes its place in the beam with it, so that all that are compared while searching are of one
+    length, whatever the penalty. A row is done when no place is left, or when no hypothesis that goes on can come to
+    rank among its `num_best`: so stopping early changes none of them. A beam of one is greedy decoding.
 
     Args:
         model: any `Transformer`; its mode is put back after.
@@ -61,7 +60,7 @@ def beam_search(
 
 
 class _Search:
-    """The state of one batch: G rows that are not done, each with W hypotheses (1 at first, later `beam_size`)."""
+    """The state of one batch: G rows that are not done, each with W hypotheses (1 at first, then `beam_size`)."""
 
     def __init__(
         self,
@@ -79,10 +78,10 @@ class _Search:
         num_rows, device = src.shape[0], src.device
         self.found: list[list[Hypothesis]] = [[] for _ in range(num_rows)]
         self.memory, self.src_mask = model.encode(src, src_mask), src_mask
-        self.cache, self.most_ids = model.new_cache(), most_ids(model)
+        self.cache = model.new_cache()
         self.rows = torch.arange(num_rows, device=device)  # (G,)
         self.limits = limits_of(max_lengths, src)  # (G,)
-        self.ranks = torch.full((num_rows, num_best), NEVER, device=device, dtype=torch.float64)  # of the best ends
+        self.places = torch.full((num_rows,), beam_size, device=device)  # (G,) places that are not taken by an end
         self.tokens = torch.full((num_rows, 1, 1), BOS, device=device)  # (G, W, length), BOS first
         self.scores = torch.zeros(num_rows, 1, device=device, dtype=torch.float64)  # (G, W)
         self.length = 0
@@ -96,75 +95,79 @@ class _Search:
     def step(self) -> None:
         """One more token for every hypothesis; some end, and some rows are done."""
         self.length += 1
+        parent, token, scores = self._continue()
+        leaving = (scores > NEVER) & ((token == EOS) | (self.limits == self.length)[:, None])
         num_rows, width, _ = self.tokens.shape
-        log_probs = self._log_probs()
-        ends = self.scores + log_probs[:, :, EOS].double()
-        parent, token, scores = self._others(log_probs)
-        both = torch.cat((ends, scores), dim=1)
-        least = both.topk(min(self.beam_size, both.shape[1])).values[:, -1:]
-        self._record(ends.masked_fill(ends < least, NEVER), ended=True)
-        in_cache = torch.arange(num_rows, device=parent.device)[:, None] * width + parent  # (G, W)
+        in_cache = torch.arange(num_rows, device=parent.device)[:, None] * width + parent  # (G, beam_size)
         self.tokens = torch.cat((_take(self.tokens, parent), token[:, :, None]), dim=2)
-        self.scores = scores
-        is_cut = self.limits.clamp(max=self.most_ids) == self.length
-        self._record(scores.masked_fill(~is_cut[:, None], NEVER), ended=False)
-        going = (self.limits > self.length) & ~self._settled()
+        self._record(leaving, scores)
+        self.places = self.places - leaving.sum(dim=1)
+        self.scores = scores.masked_fill(leaving, NEVER)
+        going = self._going()
         everyone = bool(going.all())
         if not everyone:
             self._keep(going)
         if self.beam_size > 1 or not everyone:
-            self.cache.select(in_cache[going].flatten(), same_sources=everyone and width == scores.shape[1])
+            self.cache.select(in_cache[going].flatten(), same_sources=everyone and width == self.beam_size)
 
     def best(self, row: int) -> list[Hypothesis]:
         """What was found for a row of the batch, the best first."""
         ordered = sorted(self.found[row], key=lambda one: (one.ended, one.ranked_by(self.length_penalty)), reverse=True)
         return ordered[: self.num_best]
 
-    def _log_probs(self) -> Tensor:
-        """Of what follows each hypothesis, (G, W, V)."""
+    def _continue(self) -> tuple[Tensor, Tensor, Tensor]:
+        """For each place in the beam: which hypothesis goes on there, with which token, and its score (G, W)."""
         num_rows, width, _ = self.tokens.shape
         memory = self.memory if self.length == 1 else self.memory[:1].expand(num_rows * width, -1, -1)  # cached by then
         src_mask = self.src_mask.repeat_interleave(width, 0)
         logits = self.model.decode(self.tokens[:, :, -1].reshape(-1, 1), memory, src_mask, self.cache)
-        log_probs = next_log_probs(logits[:, -1])
+        log_probs = next_log_probs(logits[:, -1])  # (G W, V)
         if self.exact_lengths:
             log_probs = allow_only_exact(log_probs, self.limits.repeat_interleave(width), self.length)
-        return log_probs.view(num_rows, width, -1)
+        vocab_size = log_probs.shape[-1]
+        best, tokens = _top(log_probs, min(self.beam_size, vocab_size))  # no hypothesis needs more
+        totals = (self.scores[:, :, None] + best.double().view(num_rows, width, -1)).flatten(1)
+        missing = self.beam_size - totals.shape[1]
+        if missing > 0:
+            totals = torch.nn.functional.pad(totals, (0, missing), value=NEVER)
+        scores, index = totals.topk(self.beam_size, dim=-1)
+        index = index.clamp(max=width * best.shape[1] - 1)
+        parent = index // best.shape[1]
+        token = tokens.view(num_rows, -1).gather(1, index)
+        free = torch.arange(self.beam_size, device=scores.device) < self.places[:, None]
+        return parent, token, scores.masked_fill(~free, NEVER)
 
-    def _others(self, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The best continuations that do not end: which hypothesis goes on, with which token, and its score (G, W)."""
-        log_probs[:, :, EOS] = NEVER
-        best, tokens = _top(log_probs, min(self.beam_size, log_probs.shape[-1]))  # no hypothesis needs more
-        totals = (self.scores[:, :, None] + best.double()).flatten(1)
-        scores, index = totals.topk(min(self.beam_size, totals.shape[1]), dim=-1)
-        return index // best.shape[-1], tokens.flatten(1).gather(1, index), scores
-
-    def _record(self, scores: Tensor, *, ended: bool) -> None:
-        """Keeps the hypotheses whose scores (G, W) are possible."""
-        leaving = scores > NEVER
-        groups = leaving.nonzero()[:, 0].tolist()
+    def _record(self, leaving: Tensor, scores: Tensor) -> None:
         rows = self.rows.tolist()
+        groups = leaving.nonzero()[:, 0].tolist()
         for group, (_, *ids), score in zip(
             groups, self.tokens[leaving].tolist(), scores[leaving].tolist(), strict=True
         ):
-            self.found[rows[group]].append(Hypothesis(ids, score, ended))
-        if ended:
-            ranks = torch.cat((self.ranks, scores / self.length**self.length_penalty), dim=1)
-            self.ranks = ranks.topk(self.num_best, dim=1).values
+            ended = ids[-1] == EOS
+            self.found[rows[group]].append(Hypothesis(ids[:-1] if ended else ids, score, ended))
 
-    def _settled(self) -> Tensor:
-        """For which rows no hypothesis that goes on can come to rank among the best, however it ends: bool (G,)."""
-        if self.beam_size == 1:
-            return self.ranks[:, 0] > NEVER
-        best = self.scores.max(dim=1).values
+    def _going(self) -> Tensor:
+        """Which rows are not done: bool (G,)."""
+        best, limits = self.scores.max(dim=1).values.tolist(), self.limits.tolist()
+        going = [
+            score > NEVER and not self._settled(row, score, limit)
+            for row, score, limit in zip(self.rows.tolist(), best, limits, strict=True)
+        ]
+        return torch.tensor(going, device=self.scores.device)
+
+    def _settled(self, row: int, score: float, limit: int) -> bool:
+        """Whether a hypothesis of this score that goes on cannot come to rank among the best, however it ends."""
+        ended = sorted((one.ranked_by(self.length_penalty) for one in self.found[row] if one.ended), reverse=True)
+        if len(ended) < self.num_best:
+            return False
         # a score only falls; a penalty above 0 divides it by the more the longer it gets
-        soon, late = best / (self.length + 1) ** self.length_penalty, best / self.limits.double() ** self.length_penalty
-        return torch.maximum(soon, late) <= self.ranks[:, -1]
+        kindest = max(penalised(score, length, self.length_penalty) for length in (self.length + 1, limit))
+        return kindest <= ended[self.num_best - 1]
 
     def _keep(self, going: Tensor) -> None:
         """Lets the other rows go."""
         self.memory, self.src_mask = self.memory[going], self.src_mask[going]
-        self.rows, self.limits, self.ranks = self.rows[going], self.limits[going], self.ranks[going]
+        self.rows, self.limits, self.places = self.rows[going], self.limits[going], self.places[going]
         self.tokens, self.scores = self.tokens[going], self.scores[going]
 
 

@@ -5,14 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from seq2see.decoding.hypothesis import (
-    Hypothesis,
-    allow_only_exact,
-    evaluation_mode,
-    limits_of,
-    most_ids,
-    next_log_probs,
-)
+from seq2see.decoding.hypothesis import Hypothesis, allow_only_exact, evaluation_mode, limits_of, next_log_probs
 from seq2see.text import BOS, EOS
 from seq2see.transformer import Transformer
 
@@ -59,7 +52,7 @@ def greedy(
         rows = torch.arange(num_rows, device=src.device)[limits > 0]
         limits, src_mask = limits[rows], src_mask[rows]
         memory = model.encode(src[rows], src_mask)
-        cache, longest = model.new_cache(), most_ids(model)
+        cache = model.new_cache()
         tokens = torch.full((len(rows), 1), BOS, device=src.device)
         for step in range(1, max(max_lengths, default=0) + 1):
             log_probs = next_log_probs(model.decode(tokens, memory, src_mask, cache)[:, -1])  # (R, V)
@@ -68,13 +61,11 @@ def greedy(
             token = choose(log_probs, rows, step - 1)
             taken = log_probs.gather(1, token[:, None])[:, 0]
             for row, log_prob, symbol in zip(rows.tolist(), taken.tolist(), token.tolist(), strict=True):
+                scores[row] += log_prob
                 if symbol == EOS:
                     ended[row] = True
-                elif step <= longest:
-                    ids[row].append(symbol)
                 else:
-                    continue
-                scores[row] += log_prob
+                    ids[row].append(symbol)
             going = (token != EOS) & (limits > step)
             if not going.all():
                 if not going.any():

@@ -1,6 +1,5 @@
 """What decoding finds, and what all its methods share."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -9,7 +8,6 @@ import torch
 from torch import Tensor
 
 from seq2see.text import BOS, EOS, PAD
-from seq2see.transformer import Transformer
 
 
 class Hypothesis(NamedTuple):
@@ -27,7 +25,12 @@ class Hypothesis(NamedTuple):
 
     def ranked_by(self, length_penalty: float) -> float:
         """Log-probability / length ** length_penalty, the length counted with EOS."""
-        return self.score / max(len(self.ids) + self.ended, 1) ** length_penalty
+        return penalised(self.score, len(self.ids) + self.ended, length_penalty)
+
+
+def penalised(score: float, length: int, length_penalty: float) -> float:
+    """What hypotheses of different lengths are ranked by."""
+    return score / max(length, 1) ** length_penalty
 
 
 @contextmanager
@@ -53,15 +56,6 @@ def limits_of(max_lengths: Sequence[int], src: Tensor) -> Tensor:
     if min(max_lengths, default=0) < 0:
         raise ValueError(f"max_lengths ({min(max_lengths)}) must not be negative")
     return torch.tensor(max_lengths, device=src.device, dtype=torch.int64)
-
-
-def most_ids(model: Transformer) -> int:
-    """Target ids that the model can read after BOS: a token in the last place of a learned table could not be fed back.
-
-    So there only EOS is written, and a text that is cut is shorter by one.
-    """
-    positions = model.decoder_positions.max_length
-    return sys.maxsize if positions is None else positions - 1
 
 
 def next_log_probs(logits: Tensor) -> Tensor:

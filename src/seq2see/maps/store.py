@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import zipfile
 import zlib
 from collections.abc import Collection, Mapping, Sequence
@@ -201,7 +202,7 @@ class AttentionLog:
         """Write the page, one HTML file that opens anywhere, and return its path."""
         from seq2see.maps import page  # imports this module
 
-        path = Path(path).expanduser()
+        path = Path(os.path.expanduser(path))
         write_bytes(path, page.render(self, title=title).encode("utf-8", "surrogatepass"))
         return path
 

@@ -50,7 +50,7 @@ def compare(options: CompareOptions) -> list[Row]:
     paths = [options.ckpt] if isinstance(options.ckpt, str) else list(options.ckpt or [])
     if not paths:
         raise ValueError("name the runs to compare, as in compare.py outputs/reverse/*")
-    rows = sorted((read_run(Path(path).expanduser()) for path in paths), key=lambda row: (row.group, row.seed))
+    rows = sorted((read_run(Path(path)) for path in paths), key=lambda row: (row.group, row.seed))
     print(f"{'run':<22}{'task':<12}{'seed':>4}{'time':>7}" + "".join(f"{name:>7}" for name in HEADINGS))
     for group in dict.fromkeys(row.group for row in rows):
         same = [row for row in rows if row.group == group]

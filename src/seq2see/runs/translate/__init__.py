@@ -81,7 +81,7 @@ def _output(path: str | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
-    file = Path(path).expanduser()
+    file = Path(path)
     try:
         with whole_file(file) as stream:  # the input may be the same file
             yield stream

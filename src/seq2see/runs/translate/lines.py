@@ -63,9 +63,9 @@ def read_chunks(path: str | None) -> Iterator[list[str]]:
 
 def count_lines(path: str | None) -> int | None:
     """How many lines a file has; None: that cannot be known before it is read to its end."""
-    if path is None or not Path(path).expanduser().is_file():
+    if path is None or not Path(path).is_file():
         return None
-    with Path(path).expanduser().open("rb") as stream:
+    with Path(path).open("rb") as stream:
         return sum(1 for _ in stream)
 
 
@@ -75,7 +75,7 @@ def _name(path: str | None) -> str:
 
 def _open(path: str | None) -> BinaryIO:
     if path is not None:
-        return Path(path).expanduser().open("rb")
+        return Path(path).open("rb")
     return open(sys.stdin.fileno(), "rb", closefd=False)
 
 
