@@ -6,6 +6,8 @@ Examples:
   python scripts/evaluate.py ckpt=RUN split=ood             longer or otherwise unlike training
   python scripts/evaluate.py ckpt=RUN task.test=new.tsv     other pairs
   python scripts/evaluate.py ckpt=model.ckpt output=scores  a checkpoint alone
+  python scripts/evaluate.py -m RUN decode.beam_size=1,4 output=scores
+                                                            scores/0 and scores/1
   python scripts/evaluate.py RUN RUN                        which is better, and is that certain?
 
 Settings:

@@ -12,7 +12,8 @@ beam of one change no output; a source without tokens stays finite; attention ad
 hides what it should; a saved model, and a run that was interrupted, lose nothing; best.ckpt is the
 best, and has the scores that it was chosen by; the loss counts real tokens, however they are
 batched, and scores are made of the same log-probabilities; inputs do not contain what is to be
-predicted; a new model of this shape learns a few pairs by heart. Half a minute for model=tiny; longer for large ones.
+predicted; a test file is read as the training files were; a new model of this shape learns a few
+pairs by heart. Half a minute for model=tiny; longer for large ones.
 
 Settings:
   ckpt=      a run folder (its best checkpoint) or a .ckpt file; then nothing else is to be set

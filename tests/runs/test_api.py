@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
+import yaml
 
 import seq2see
 from seq2see.options import EvaluateOptions, Split
@@ -22,6 +23,18 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> "seq2see.runs.train.Resu
 def test_pairs_in_memory_are_trained_on_and_tested(result) -> None:
     assert result.status == "completed" and result.steps == 4
     assert (result.folder / "evaluation" / "test.tsv").read_text(encoding="utf-8").count("\n") == 6
+
+
+def test_the_run_keeps_the_pairs_and_can_be_repeated_from_its_configuration(result) -> None:
+    task = yaml.safe_load((result.folder / "config.yaml").read_text(encoding="utf-8"))["task"]
+    assert [task[split] for split in ("train", "valid", "test")] == [
+        str(result.folder / "data" / "pairs.jsonl"), None, str(result.folder / "data" / "test.jsonl")
+    ]  # fmt: skip
+    assert seq2see.load(str(result.folder)).options.task.train == task["train"]
+    evaluation, _ = evaluate(EvaluateOptions(ckpt=str(result.folder), split=Split.train, baselines=False, report=False))
+    assert {tuple(pair[:2]) for pair in evaluation.pairs} < set(PAIRS), "those to validate on were split off"
+    again = seq2see.train(f"config={result.folder / 'config.yaml'}", f"run_dir={result.folder.parent / 'again'}")
+    assert again.test == result.test
 
 
 def test_a_loaded_model_translates_scores_and_evaluates(result) -> None:
@@ -56,6 +69,7 @@ def test_a_task_is_trained_as_on_the_command_line(tmp_path: Path) -> None:
         ([], {"test": PAIRS}, "valid and test go with pairs"),
         ([], {"pairs": []}, "no pairs"),
         ([], {"pairs": [("a", "")]}, "empty target"),
+        ([], {"pairs": [("a", "\ud800")]}, "half a character"),
     ],
 )
 def test_mistakes_are_value_errors_with_a_message(arguments: list[str], given: dict, message: str) -> None:

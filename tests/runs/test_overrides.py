@@ -34,6 +34,13 @@ def read(*arguments: str, command: str = "train") -> list[str]:
         (["hydra.run.dir=x"], "there is no key hydra.run.dir"),
         (["some_run"], "settings have the form key=value"),
         (["config=no/such/config.yaml"], "config: no/such/config.yaml cannot be read"),
+        (["seed=1\r"], "line ends of Windows"),
+        (["seed=", "1"], "a space beside the sign: write seed=1"),
+        (["seed", "=1"], "a space beside the sign: write seed=1"),
+        (["seed", "=", "1"], "a space beside the sign: write seed="),
+        (["run_dir= run"], "a space before the value: write run_dir=run"),
+        (["run_dir=caf\udce9"], "bytes in this that are not UTF-8"),
+        (["run_dir=" + "/".join(["a" * 200] * 30)], "this path has .* bytes in all, a file's has at most 4095"),
     ],
 )
 def test_mistakes_are_named_with_their_remedy(arguments: list[str], message: str) -> None:
@@ -52,6 +59,31 @@ def test_an_argument_without_a_sign_is_the_run(command: str) -> None:
 
 def test_several_arguments_are_several_runs() -> None:
     assert read("a", "b,c", command="compare") == ["ckpt=['a','b,c']"]
+    with pytest.raises(UsageError, match="b: translate takes one run"):
+        read("a", "b", command="translate")
+
+
+@pytest.mark.parametrize("choices", ["copy,reverse", "choice(copy,reverse)", "choice( copy, reverse )", " copy"])
+def test_a_group_may_be_chosen_in_each_way_of_hydra(choices: str) -> None:
+    assert read(f"task={choices}", "task.vocab_size=5") == [f"task={choices.strip()}", "task.vocab_size=5"]
+
+
+def test_a_home_folder_is_meant_by_a_tilde_in_every_path_unless_a_file_has_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.chdir(tmp_path)
+    assert read("run_dir=~/a", "task=files", "task.train=[~/b,c]") == [
+        "run_dir='/home/me/a'", "task=files", "task.train=['/home/me/b','c']"
+    ]  # fmt: skip
+    assert read("input=~no-such-user/a", command="translate") == ["input='~no-such-user/a'"]
+    (tmp_path / "~").mkdir()
+    (tmp_path / "~" / "a").touch()
+    assert read("input=~/a", command="translate") == ["input='~/a'"]
+
+
+def test_brackets_are_a_name_where_a_key_takes_one_path() -> None:
+    assert read("run_dir=[run2]", "init=[a,b]") == ["run_dir='[run2]'", "init='[a,b]'"]
 
 
 def as_hydra_reads(text: str) -> object:

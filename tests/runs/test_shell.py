@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from seq2see.runs import shell
+
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
@@ -117,3 +119,67 @@ def test_interrupting_a_run_exits_with_130_and_terminating_it_with_143(tmp_path:
         process.communicate(timeout=180)
         assert process.returncode == code
         assert json.loads((tmp_path / name / "result.json").read_text())["status"] == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "places"),
+    [
+        ("train", ["run_dir=three", "seed=0,1"], ["three/0", "three/1"]),
+        ("train", ["seed=0,1"], [None, None]),
+        ("evaluate", ["ckpt=run", "output=scores", "decode.beam_size=1,4"], ["scores/0", "scores/1"]),
+        ("translate", ["ckpt=run", "output=a.b/out.txt", "decode.beam_size=1,4"], ["a.b/out-0.txt", "a.b/out-1.txt"]),
+        ("attention", ["ckpt=run", "output=maps.html", "kind=cross,encoder"], ["maps-0.html", "maps-1.html"]),
+        ("attention", ["ckpt=run", "format=terminal", "kind=cross,encoder"], [None, None]),
+        ("data", ["output=report.json", "task=copy,sort"], ["report-0.json", "report-1.json"]),
+    ],
+)
+def test_each_job_of_a_multirun_writes_to_a_place_of_its_own(
+    name: str, arguments: list[str], places: list[str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = []
+    monkeypatch.setattr(shell, "_call", lambda _, options: called.append(options))
+    monkeypatch.setattr(shell, "listen", lambda: None)
+    assert shell.run(name, ["-m", *arguments]) == 0
+    assert [getattr(options, "run_dir" if name == "train" else "output") for options in called] == places
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [(["evaluate", "decode.beam_size=1,4"], "output=FOLDER"), (["attention", "kind=cross,encoder"], "output=FILE")],
+)
+def test_jobs_that_would_write_over_each_other_are_refused(
+    arguments: list[str], place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shell, "listen", lambda: None)
+    name, swept = arguments
+    assert shell.run(name, ["-m", "ckpt=run", swept]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "the jobs would write over each other" in line and line.endswith(f"add {place}")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_a_stream_that_is_closed_full_or_read_no_longer_is_told_in_one_line(small_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("a b\n" * 3, encoding="utf-8")
+    written = "its output cannot be written"
+    for line, code, message in (
+        ("train.py --help | true", 0, ""),
+        ("train.py --help >/dev/full", 1, f"train: {written} (No space left on device)\n"),
+        ("compare.py RUN >&-", 1, f"compare: {written} (Bad file descriptor)\n"),
+        ("translate.py ckpt=RUN input=in.txt >/dev/full", 1, f"translate: {written} (No space left on device)\n"),
+        ("translate.py ckpt=RUN <&-", 2, "translate: input: standard input cannot be read (Bad file descriptor)\n"),
+        ("translate.py ckpt=RUN input=in.txt output=out.txt <&- >&- 2>&-", 0, ""),
+    ):
+        typed = f'set -o pipefail; "{sys.executable}" "{SCRIPTS}"/{line.replace("RUN", f"{small_run}")}'
+        done = subprocess.run(["bash", "-c", typed], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, done.stderr) == (code, message), line
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8").count("\n") == 3
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_a_run_is_whole_though_nobody_takes_what_it_says(tmp_path: Path, short_run: Callable[..., list[str]]) -> None:
+    typed = f'"{sys.executable}" "{SCRIPTS}/train.py" "$@" <&- >/dev/full 2>/dev/full'
+    overrides = short_run("run", "trainer.max_steps=2", "attention_log.enabled=false")
+    done = subprocess.run(["bash", "-c", typed, "bash", *overrides], cwd=tmp_path, timeout=120)
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["status"] == "completed"
+    assert "inspect " in (tmp_path / "run" / "train.log").read_text(encoding="utf-8")

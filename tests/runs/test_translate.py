@@ -28,7 +28,7 @@ from seq2see.options import (
     TranslationFormat,
 )
 from seq2see.runs.checkpoint import Trained
-from seq2see.runs.translate import translate, translated, translations
+from seq2see.runs.translate import TranslatedLine, Translation, translate, translated, translations
 from seq2see.runs.translate.lines import MOST, chunks_of, read_chunks
 from seq2see.runs.translate.links import CrossHead, aligning_head, links_of, word_numbers
 from seq2see.runs.translate.messages import Messages
@@ -283,6 +283,20 @@ def test_unknown_tags_and_symbols_are_found_where_they_stand(kind: TokenizerKind
     expected = {"char": ["NEW", "Ä", "r", "r"], "word": ["NEW", "Ärger"], "bpe": ["NEW"]}[kind.value]
     assert unknown_symbols(tokenizer, "V;NEW\tgut Ärger", ids) == expected
     assert ids.count(UNK) == len(expected)
+
+
+def test_lines_without_the_tags_that_a_model_learned_with_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [TranslatedLine(number, text, (Translation("x", 0.0, True, []),)) for number, text in enumerate(
+        ["V;PST\tgehen", "gehen", " \tgehen"])]  # fmt: skip
+    messages = Messages(100, "decode.max_source_length", ";")
+    messages.note([*lines, TranslatedLine(4, "")])
+    messages.finish()
+    remedy = "write them before the text, as in TAG;TAG<tab>TEXT"
+    assert capsys.readouterr().err == f"2 lines have no tags, with which this model was trained: {remedy}\n"
+    messages = Messages(100, "decode.max_source_length")
+    messages.note(lines)
+    messages.finish()
+    assert capsys.readouterr().err == ""
 
 
 def test_random_draws_belong_to_a_line_however_lines_come_together() -> None:

@@ -29,6 +29,16 @@ def fitted(kind, lines=LINES, **options):
     return Tokenizer.fit(kind, lines, **options)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_a_character_is_refused_wherever_a_text_comes_in(kind):
+    tokenizer = fitted(kind)
+    for read in (tokenizer.encode, tokenizer.word_numbers, lambda text: tokenizer.encode_batch(["the", text])):
+        with pytest.raises(ValueError, match=r"'\\udce9' at place 4 is half a character"):
+            read("the \udce9")
+    with pytest.raises(ValueError, match="half a character"):
+        fitted(kind, ["the \ud800"])
+
+
 @QUICK
 @given(any_text, any_text)
 @pytest.mark.parametrize("kind", EXACT)

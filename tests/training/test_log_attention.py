@@ -51,6 +51,16 @@ def test_loggers_get_a_handful_of_numbers_under_the_steps_they_are_of(small_run:
     assert set(points) == set(log.steps)
 
 
+def test_a_step_that_is_due_and_validated_is_logged_once(tmp_path: Path, short_run: Overrides) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    overrides = short_run(tmp_path / "run", "trainer.val_check_interval=4", "trainer.max_steps=8")
+    train_run(compose_options("train", overrides))
+    events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
+    events.Reload()
+    assert [point.step for point in events.Scalars("attention/cross_entropy")] == [0, 4, 8]
+
+
 def test_the_table_of_metrics_has_each_step_once(small_run: Path) -> None:
     with (small_run / "metrics.csv").open(encoding="utf-8", newline="") as file:
         steps = [int(row["step"]) for row in csv.DictReader(file)]

@@ -70,7 +70,7 @@ def _places() -> Iterator[Path]:
     """Where entries may be, best first."""
     chosen = os.environ.get("SEQ2SEE_CACHE")
     with suppress(RuntimeError):  # nobody knows the home folder
-        yield Path(chosen).expanduser() if chosen else _users_cache() / "seq2see"
+        yield Path(os.path.expanduser(chosen)) if chosen else _users_cache() / "seq2see"
     with suppress(OSError):  # no folder for temporary files either
         temporary = Path(tempfile.gettempdir()) / f"seq2see-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
         if not os.path.lexists(temporary) or _is_ours(temporary):

@@ -104,7 +104,7 @@ def written_by_translate(path: str | Path) -> bool:
 
 def _lines(path: str | Path) -> list[str]:
     try:
-        lines = Path(path).expanduser().read_bytes().decode("utf-8-sig").split("\n")
+        lines = Path(path).read_bytes().decode("utf-8-sig").split("\n")
     except OSError as error:
         raise ValueError(
             f"{path} cannot be read ({error.strerror}): name a file of links, one sentence a line"

@@ -9,6 +9,7 @@ that rounding. A step whose maps were thinned away keeps its scores and measures
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -192,7 +193,7 @@ class AttentionLog:
         """Write the page, one HTML file that opens anywhere, and return its path."""
         from seq2see.maps import page  # imports this module
 
-        path = Path(path).expanduser()
+        path = Path(os.path.expanduser(path))
         write_bytes(path, page.render(self, title=title).encode("utf-8", "surrogatepass"))
         return path
 

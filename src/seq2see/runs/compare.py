@@ -55,7 +55,7 @@ def compare(options: CompareOptions) -> list[Row]:
     paths = [options.ckpt] if isinstance(options.ckpt, str) else list(options.ckpt or [])
     if not paths:
         raise ValueError("name the runs to compare, as in compare.py outputs/reverse/*")
-    rows = sorted((read_run(Path(path).expanduser()) for path in paths), key=lambda row: (row.group, row.seed))
+    rows = sorted((read_run(Path(path)) for path in paths), key=lambda row: (row.group, row.seed))
     other_tokens = len({row.tokenizer for row in rows}) > 1
     columns = [name for name in COLUMNS if name != ("loss" if other_tokens else "target_log_prob")]
     print(f"{'run':<22}{'task':<12}{'seed':>4}{'time':>7}" + "".join(f"{COLUMNS[name][0]:>7}" for name in columns))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -133,6 +134,15 @@ def keep_split_off(folder: Path, task: Task, options: TrainOptions) -> None:
                 file.write(f"{source}\t{target}\n" if as_lines else json.dumps(entry, ensure_ascii=False) + "\n")
 
 
+def keep_files(folder: Path, task: FilesOptions) -> None:
+    """Copies the files of a task, each one of its own name, and lets the task name the copies."""
+    folder.mkdir(exist_ok=True)
+    for split in ("train", "valid", "test"):
+        path = getattr(task, split)
+        if path is not None:
+            setattr(task, split, str(shutil.copy(path, folder)))
+
+
 def _fits_a_line(pair: Pair, num_tabs: int) -> bool:
     """Whether the line would be read as this pair; a U+FEFF at the beginning of a file is left out."""
     source, target, _ = pair
@@ -151,4 +161,4 @@ def _read_kept(path: Path, options: TrainOptions) -> Sequence[Pair]:
     return make_task(kept, normalize=options.tokenizer.normalize).pairs("test")
 
 
-__all__ = ["DataError", "keep_split_off", "pairs_of", "read_pairs", "task_of", "with_whole_paths"]
+__all__ = ["DataError", "keep_files", "keep_split_off", "pairs_of", "read_pairs", "task_of", "with_whole_paths"]

@@ -48,7 +48,7 @@ def fingerprint(options: TrainOptions) -> str:
         del plain[name]
     for name in NEUTRAL_TRAINER:
         del plain["trainer"][name]
-    del plain["data"]["num_workers"]
+    del plain["data"]["num_workers"], plain["data"]["encoding"]  # of files: no recipe reads any
     plain["task"].pop("ood_size", None)
     return hashlib.blake2b(json.dumps(_set(plain), sort_keys=True).encode(), digest_size=8).hexdigest()
 

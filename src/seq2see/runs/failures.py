@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from seq2see.runs.folder import RunFolder
@@ -19,7 +20,7 @@ class RunFailed(RuntimeError):
 
 
 def check_room(prepared: Prepared, folder: RunFolder) -> None:
-    """Refuses to begin where the checkpoints would not fit.
+    """Refuses to begin where the checkpoints would not fit; the folder of a new run is taken away again.
 
     Raises:
         ValueError: the disk has too little room.
@@ -30,6 +31,8 @@ def check_room(prepared: Prepared, folder: RunFolder) -> None:
     needed = 2 * last + weights * (1 + (options.training.keep or 0))  # the last one is there twice while it is written
     free = shutil.disk_usage(folder.path).free
     if free < needed:
+        with suppress(OSError):  # one that a run goes on in is not empty
+            folder.path.rmdir()
         raise ValueError(
             f"run_dir: {folder.path} has room for {free / 1e6:,.1f} MB, the checkpoints take {needed / 1e6:,.1f} MB:"
             " free some, or choose another folder"

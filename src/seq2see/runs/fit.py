@@ -68,6 +68,7 @@ def fit(
     log: AttentionLog | None,
     *,
     earlier: Earlier | None = None,
+    tracker: Logger | None = None,
 ) -> Outcome:
     """Trains; the checkpoints are in the folder afterwards.
 
@@ -77,6 +78,7 @@ def fit(
         terminal: what is said.
         log: where attention maps go; None: nowhere.
         earlier: what the run goes on from; None: from the beginning.
+        tracker: what takes the numbers too.
 
     Raises:
         NotFinite: a loss or a gradient is not a number; `failed.ckpt` has the weights before that step.
@@ -115,7 +117,8 @@ def fit(
         folder.checkpoints, pace=pace, selection=selection, keep=options.training.keep, asked=asked
     )
     callbacks.append(checkpoints)
-    trainer = _trainer(options, callbacks, _loggers(options, folder, None if earlier is None else earlier.step))
+    loggers = _loggers(options, folder, None if earlier is None else earlier.step)
+    trainer = _trainer(options, callbacks, loggers if tracker is None else [*loggers, tracker])
     valid_loader = scoring_loader(prepared.valid) if len(prepared.valid) else None
     interrupted = False
     with display, held():
@@ -228,12 +231,4 @@ def _loggers(options: TrainOptions, folder: RunFolder, kept_until: int | None) -
 
         purge_step = None if kept_until is None else kept_until + 1
         loggers.append(TensorBoardLogger(folder.path, name="tensorboard", version="", purge_step=purge_step))
-    if kind is LoggerKind.wandb:
-        from lightning.pytorch.loggers import WandbLogger
-
-        loggers.append(WandbLogger(project="seq2see", save_dir=folder.path))
-    if kind is LoggerKind.mlflow:
-        from lightning.pytorch.loggers import MLFlowLogger
-
-        loggers.append(MLFlowLogger(experiment_name="seq2see"))
     return loggers

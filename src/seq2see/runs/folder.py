@@ -57,7 +57,7 @@ class RunFolder:
         Raises:
             ValueError: it is not empty, or not a folder.
         """
-        path = None if run_dir is None else Path(run_dir).expanduser()
+        path = None if run_dir is None else Path(run_dir)
         if path is not None and path.exists():
             _require_empty(path)
 
@@ -74,7 +74,7 @@ class RunFolder:
             ValueError: the folder has something in it already, or cannot be made.
         """
         if run_dir is not None:
-            return cls(_make_named(Path(run_dir).expanduser().absolute()))
+            return cls(_make_named(Path(run_dir).absolute()))
         stem = Path.cwd() / "outputs" / kind / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
         path, number = stem, 1
         while True:

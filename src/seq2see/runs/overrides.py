@@ -20,7 +20,7 @@ TEXT_KEYS = ("task.source", "task.target", "task.features", "task.features_separ
 _SIDES = re.compile(r"\{\s*(source|target)\s*:\s*(.+?)\s*,\s*(source|target)\s*:\s*(.+?)\s*\}")  # of parallel files
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0", "null")
 Typed = tuple[str, str]  # key and value
-_LONGEST_NAME = 255  # bytes; file systems take no more
+_LONGEST_NAME, _LONGEST_PATH = 255, 4_095  # bytes; file systems take no more
 _DEEPEST = 1  # dots in a key
 GROUPS = ("task", "model", "experiment")  # folders of configs/, chosen by train.py and data.py
 
@@ -40,8 +40,8 @@ def read_overrides(command: str, arguments: list[str], config_folder: Path) -> l
     Raises:
         UsageError: an argument is none of both, or its key does not exist.
     """
-    if "" in arguments:
-        raise UsageError("an argument is empty; settings have the form key=value (see --help)")
+    _require_place(command)
+    _require_as_meant(arguments)
     runs = [argument for argument in arguments if "=" not in argument]
     if any(run.startswith("-") for run in runs):
         flag = next(run for run in runs if run.startswith("-"))
@@ -49,6 +49,8 @@ def read_overrides(command: str, arguments: list[str], config_folder: Path) -> l
     if runs:
         if "ckpt" not in {field.name for field in dataclasses.fields(COMMANDS[command])}:
             raise UsageError(f"{runs[0]}: settings have the form key=value (see --help)")
+        if len(runs) > 1 and _leaves(COMMANDS[command])["ckpt"] is not Any:
+            raise UsageError(f"{runs[1]}: {command} takes one run: leave out all but {runs[0]}")
         value = runs[0] if len(runs) == 1 else "[" + ",".join(quoted(run) for run in runs) + "]"
         arguments = [argument for argument in arguments if "=" in argument]
         for argument in arguments:
@@ -63,7 +65,42 @@ def read_overrides(command: str, arguments: list[str], config_folder: Path) -> l
     for key, value in typed:
         _require_known(key, value, list(types), typed)
         _require_value(key, value, types[key])
-    return [f"{key}={_value(key, value)}" for key, value in typed]
+    return [f"{key}={_value(key, value, types[key])}" for key, value in typed]
+
+
+def _require_place(command: str) -> None:
+    try:
+        here = os.getcwd()
+    except OSError as error:
+        raise UsageError("the working directory is gone: change to one that exists") from error
+    if command == "train" and _is_not_utf8(here):
+        raise UsageError(f"{here}: the working directory has a name that is not UTF-8: train in another one")
+
+
+def _is_not_utf8(text: str) -> bool:
+    """Whether the system has put in lone surrogates for bytes that it could not read."""
+    return any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _require_as_meant(arguments: list[str]) -> None:
+    """Refuses what a shell, a script or another machine has made of what was meant."""
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
+        if not argument:
+            raise UsageError("an argument is empty; settings have the form key=value (see --help)")
+        if _is_not_utf8(argument):
+            raise UsageError(
+                f"{argument}: there are bytes in this that are not UTF-8: give the file or folder another name"
+            )
+        if argument.endswith("\r"):
+            raise UsageError(
+                f"{argument}: a carriage return at the end: the script with this command has the line ends of Windows "
+                "(CRLF): save it with those of Unix (LF)"
+            )
+        if (argument.find("=") == len(argument) - 1 and following and "=" not in following) or following.startswith(
+            "="
+        ):
+            key, value = argument.rstrip("="), following.lstrip("=") or "VALUE"
+            raise UsageError(f"{argument} {following}: a space beside the sign: write {key}={value}, without any")
 
 
 def _split(argument: str) -> Typed:
@@ -73,7 +110,8 @@ def _split(argument: str) -> Typed:
         raise UsageError(f"{argument}: there is no key before the sign; settings have the form key=value (see --help)")
     if key.startswith("~"):
         raise UsageError(f"{argument}: keys cannot be taken away; set another value instead")
-    return key.lstrip("+"), value
+    key = key.lstrip("+")
+    return key, value if key in PATH_KEYS + TEXT_KEYS else value.strip(" ")
 
 
 def _require_one_origin(command: str, typed: list[Typed]) -> None:
@@ -111,8 +149,8 @@ def chosen_task(typed: list[Typed], config_folder: Path) -> str:
         if group in values:
             _check_choice(group, values[group], config_folder)
     if "task" in values:
-        return values["task"].split(",")[0]
-    experiment = values.get("experiment", "null").split(",")[0]
+        return _choices(values["task"])[0]
+    experiment = _choices(values.get("experiment", "null"))[0]
     if experiment == "null":
         return "translation"
     recipe = yaml.safe_load((config_folder / "experiment" / f"{experiment}.yaml").read_text(encoding="utf-8"))
@@ -123,9 +161,15 @@ def chosen_task(typed: list[Typed], config_folder: Path) -> str:
 
 def _check_choice(group: str, value: str, config_folder: Path) -> None:
     choices = sorted(path.stem for path in (config_folder / group).glob("*.yaml"))
-    for name in value.split(","):
+    for name in _choices(value):
         if name not in choices and not (name == "null" and group != "task"):
             raise UsageError(f"{group}={name}: there is no such {group}; choose one of {', '.join(choices)}")
+
+
+def _choices(value: str) -> list[str]:
+    """What a group is to be, one after the other: `a,b`, or `choice(a,b)`."""
+    listed = re.fullmatch(r"choice\((.*)\)", value)
+    return [name.strip(" ") for name in (listed[1] if listed else value).split(",")]
 
 
 def _require_known(key: str, value: str, keys: list[str], typed: list[Typed]) -> None:
@@ -146,11 +190,8 @@ def _require_value(key: str, value: str, kind: Any) -> None:
     if not value:
         raise UsageError(f"{key}=: there is no value behind the sign; leave the key out to have its default")
     if key in PATH_KEYS:
-        longest = max((len(os.fsencode(name)) for name in re.split(r"[/\\,]", value)), default=0)
-        if longest > _LONGEST_NAME:
-            raise UsageError(
-                f"{key}={value}: a name in this path has {longest} bytes, a file's has at most {_LONGEST_NAME}"
-            )
+        for path in _paths(value, kind):
+            _require_path(key, value, path)
     if key in PATH_KEYS + TEXT_KEYS:
         return
     if value == "???":
@@ -159,6 +200,19 @@ def _require_value(key: str, value: str, kind: Any) -> None:
         raise UsageError(f"{key}={value}: this key needs a value; leave it out to have its default")
     if bool in (kind, *get_args(kind)) and value.strip().lower() not in _BOOLEANS:
         raise UsageError(f"{key}={value}: this must be true or false")
+
+
+def _require_path(key: str, value: str, path: str) -> None:
+    longest = max(len(os.fsencode(name)) for name in re.split(r"[/\\]", path))
+    if longest > _LONGEST_NAME:
+        raise UsageError(
+            f"{key}={value}: a name in this path has {longest} bytes, a file's has at most {_LONGEST_NAME}"
+        )
+    length = len(os.fsencode(os.path.abspath(path)))
+    if length > _LONGEST_PATH:
+        raise UsageError(f"{key}={value}: this path has {length} bytes in all, a file's has at most {_LONGEST_PATH}")
+    if path.startswith(" ") and not os.path.lexists(path):
+        raise UsageError(f"{key}={value}: a space before the value: write {key}={value.strip()}")
 
 
 def _nearest(name: str, names: list[str]) -> str:
@@ -182,21 +236,34 @@ def _leaves(schema: type, prefix: str = "") -> dict[str, Any]:
     return types
 
 
-def _value(key: str, value: str) -> str:
+def _value(key: str, value: str, kind: Any) -> str:
     if key == "task.name":
         return value if value == "null" else quoted(value)
     if key in TEXT_KEYS:
         return value if value == "null" or (value.isascii() and value.isdigit()) else quoted(value)
     if key not in PATH_KEYS or value == "null":
         return value
-    if os.path.exists(value):
-        return quoted(value)
-    sides = _SIDES.fullmatch(value)
+    sides = None if os.path.lexists(value) else _SIDES.fullmatch(value)
     if sides and sides[1] != sides[3]:
-        return f"{{{sides[1]}:{quoted(_unquoted(sides[2]))},{sides[3]}:{quoted(_unquoted(sides[4]))}}}"
-    if not (value.startswith("[") and value.endswith("]")):
-        return quoted(value)
-    return "[" + ",".join(quoted(part) for part in _list_parts(value[1:-1])) + "]"
+        first, second = (quoted(from_home(_unquoted(path))) for path in (sides[2], sides[4]))
+        return f"{{{sides[1]}:{first},{sides[3]}:{second}}}"
+    paths = [quoted(from_home(path)) for path in _paths(value, kind)]
+    return f"[{','.join(paths)}]" if _is_list(value, kind) else paths[0]
+
+
+def from_home(path: str) -> str:
+    """A path whose `~` at the beginning is a home folder, unless there is a file of that name or no such user."""
+    return path if os.path.lexists(path) else os.path.expanduser(path)
+
+
+def _is_list(value: str, kind: Any) -> bool:
+    """Whether several paths are meant: the key takes them, and no file has the whole as its name."""
+    return kind is Any and value.startswith("[") and value.endswith("]") and not os.path.lexists(value)
+
+
+def _paths(value: str, kind: Any) -> list[str]:
+    """The path, or those of a list."""
+    return _list_parts(value[1:-1]) if _is_list(value, kind) else [value]
 
 
 def _list_parts(inside: str) -> list[str]:
@@ -224,7 +291,7 @@ def _expand_config(typed: list[Typed]) -> list[Typed]:
     typed = [(key, value) for key, value in typed if key != "config"]
     if not files:
         return typed
-    path = Path(os.path.expanduser(files[-1]))
+    path = Path(from_home(files[-1]))
     saved = _read_config(path)
     kind = saved["task"]["kind"]
     own = {key for key, _ in typed}
@@ -248,7 +315,7 @@ def _with_resumed(typed: list[Typed]) -> list[Typed]:
 def _resumed_config(typed: list[Typed]) -> str | None:
     values = dict(typed)
     resume = values.get("resume", "null")
-    folder = Path(os.path.expanduser(values.get("run_dir", "") if resume == "auto" else resume))
+    folder = Path(from_home(values.get("run_dir", "") if resume == "auto" else resume))
     file = (folder.parent.parent if folder.suffix == ".ckpt" else folder) / "config.yaml"
     return str(file) if resume != "null" and os.path.isfile(file) else None
 

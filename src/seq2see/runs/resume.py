@@ -135,11 +135,11 @@ def run_to_go_on(options: TrainOptions) -> Path | None:
     """
     if options.resume is None:
         return None
-    own = None if options.run_dir is None else Path(options.run_dir).expanduser().absolute()
+    own = None if options.run_dir is None else Path(options.run_dir).absolute()
     if options.resume == "auto":
         assert own is not None  # a rule of the options
         return own
-    named = Path(options.resume).expanduser().absolute()
+    named = Path(options.resume).absolute()
     folder = named.parent.parent if named.suffix == ".ckpt" else named
     if not (folder / "config.yaml").is_file():
         raise ValueError(f"resume: {options.resume} is not in a run folder (no config.yaml): name a run folder")

@@ -3,13 +3,14 @@
 0 done; 2 the user's mistake, with one message on stderr; 130 and 143 after SIGINT and SIGTERM; 1 anything else.
 """
 
+import errno
 import importlib
 import os
 import re
 import sys
 from typing import Any
 
-from seq2see.runs.failures import RunFailed
+from seq2see.runs.failures import OF_THE_DISK, RunFailed
 from seq2see.runs.memory import keep_freed_memory
 from seq2see.runs.overrides import UsageError, read_overrides
 from seq2see.runs.signals import Terminated, listen, stop_if_asked
@@ -25,15 +26,42 @@ def main(command: str, help_text: str | None) -> None:
         command: one of `options.COMMANDS`.
         help_text: what `--help` prints.
     """
-    arguments = sys.argv[1:]
-    if any(argument in ("--help", "-h") for argument in arguments):
-        print((help_text or "").strip())
-        sys.exit(0)
-    sys.exit(run(command, arguments))
+    sys.exit(run(command, sys.argv[1:], help_text))
 
 
-def run(command: str, arguments: list[str]) -> int:
-    """Runs a command and returns its exit code; messages go to stderr."""
+def run(command: str, arguments: list[str], help_text: str | None = None) -> int:
+    """Runs a command, or prints its help, and returns its exit code; messages go to stderr."""
+    _open_what_is_closed()
+    try:
+        if "--help" in arguments or "-h" in arguments:
+            print((help_text or "").strip())
+            code = 0
+        else:
+            code = _answer(command, arguments)
+        sys.stdout.flush()
+        return code
+    except OSError as error:
+        if error.filename is not None or error.errno not in (*OF_THE_DISK, errno.EBADF, errno.EPIPE):
+            raise
+        from seq2see.runs.terminal import mute
+
+        mute(sys.stdout)  # nothing more is said at exit
+        if isinstance(error, BrokenPipeError):  # nobody reads any more
+            return 0
+        print(f"{command}: its output cannot be written ({error.strerror})", file=sys.stderr)
+        return OTHER
+
+
+def _open_what_is_closed() -> None:
+    """In the place of a closed stream one that fails when it is read or written, as it should: not the next file."""
+    modes = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}  # of messages nobody is in need
+    for name, mode in modes.items():
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, mode)  # the lowest that is free, so that of the stream
+            setattr(sys, name, open(descriptor, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
+
+
+def _answer(command: str, arguments: list[str]) -> int:
     listen()
     keep_freed_memory()
     try:
@@ -53,9 +81,6 @@ def run(command: str, arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print(f"\n{command}: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads any more: say nothing at exit
-        return 0
 
 
 def _readable(message: str) -> str:
@@ -132,17 +157,37 @@ def _sweep(command: str, overrides: list[str]) -> int:
     if not jobs:
         raise UsageError(f"{' '.join(overrides)}: there is no job in this")
     all_options = [options_of(command, list(job)) for job in jobs]
+    for number, options in enumerate(all_options):
+        _keep_apart(command, options, number)
     worst = 0
     for number, options in enumerate(all_options):
-        if command == "train" and options.run_dir is not None:
-            options.run_dir = os.path.join(options.run_dir, str(number))
         print(f"job {number}: {' '.join(jobs[number])}", file=sys.stderr)
         try:
             _call(command, options)
+        except BrokenPipeError:
+            raise
         except Exception as error:
             print(f"job {number} failed: {error}", file=sys.stderr)
             worst = OTHER
     return worst
+
+
+def _keep_apart(command: str, options: Any, number: int) -> None:
+    """Gives a job a folder of its own in the one that is named, or puts its number before the ending of a file.
+
+    Raises:
+        UsageError: none is named, and the jobs would write over each other, or over a run's own scores.
+    """
+    key = "run_dir" if command == "train" else "output"
+    place = getattr(options, key, None)
+    if place is not None and command in ("train", "evaluate"):
+        setattr(options, key, os.path.join(place, str(number)))
+    elif place is not None:
+        stem, ending = os.path.splitext(place)
+        setattr(options, key, f"{stem}-{number}{ending}")
+    elif command == "evaluate" or (command == "attention" and options.format.value in ("html", "svg")):
+        where = "FOLDER" if command == "evaluate" else "FILE"
+        raise UsageError(f"-m: the jobs would write over each other, or over a run's own scores: add output={where}")
 
 
 def _call(command: str, options: Any) -> None:

@@ -1,10 +1,13 @@
 """What a run says: progress and messages on stderr, results on stdout, and all of it in `train.log`."""
 
 import math
+import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -28,22 +31,39 @@ class Terminal:
     def say(self, text: str = "") -> None:
         """A message, on stderr."""
         self._write(text)
-        self.stderr.print(text)
+        with self._kept_anyway(sys.stderr):
+            self.stderr.print(text)
 
     def result(self, text: str = "") -> None:
         """A result, on stdout."""
         self._write(text)
-        sys.stdout.write(_printable(text, sys.stdout.encoding) + "\n")
-        sys.stdout.flush()
+        with self._kept_anyway(sys.stdout):
+            sys.stdout.write(_printable(text, sys.stdout.encoding) + "\n")
+            sys.stdout.flush()
 
     def log_only(self, text: str) -> None:
         """Writes a line that nobody wants on the screen."""
         self._write(text)
 
+    @contextmanager
+    def _kept_anyway(self, stream: TextIO) -> Iterator[None]:
+        """A stream that takes nothing, such as a pipe that ended, ends no run whose file has the text too."""
+        try:
+            yield
+        except OSError:
+            if self.log is None:
+                raise
+            mute(stream)
+
     def _write(self, text: str) -> None:
         if self.log is not None:
             with self.log.open("a", encoding="utf-8", newline="\n") as file:
                 file.write(text + "\n")
+
+
+def mute(stream: TextIO) -> None:
+    """From now on the stream takes anything, and nothing comes of it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _printable(text: str, encoding: str | None) -> str:

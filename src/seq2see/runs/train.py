@@ -1,5 +1,7 @@
 """A whole training run: options in, a run folder and a result out."""
 
+from __future__ import annotations
+
 import json
 import platform
 import random
@@ -7,19 +9,20 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 import seq2see
 from seq2see.maps import AttentionLog, page
-from seq2see.options import Position, Split, TrainOptions
+from seq2see.options import LoggerKind, Position, Split, TrainOptions
 from seq2see.runs.alignment import example_of, model_dimensions
 from seq2see.runs.checkpoint import device_of, load
 from seq2see.runs.config import to_yaml
-from seq2see.runs.data import keep_split_off
+from seq2see.runs.data import keep_files, keep_split_off
 from seq2see.runs.evaluate import Evaluation, evaluate_pairs
 from seq2see.runs.expected import expected_of
 from seq2see.runs.failures import RunFailed, check_room, explained
@@ -32,6 +35,9 @@ from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
 from seq2see.runs.terminal import Stopwatch, Terminal, shortened
 from seq2see.tasks import Pair
 from seq2see.tasks.whole_file import write_text
+
+if TYPE_CHECKING:  # Lightning takes seconds
+    from lightning.pytorch.loggers import Logger
 
 
 @dataclass
@@ -78,11 +84,12 @@ def command(options: TrainOptions) -> None:
         run_study(options)
 
 
-def train_run(options: TrainOptions) -> Result:
+def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
     """Trains, tests and writes the run folder.
 
     Args:
         options: what to do; what is None follows from the task and the data.
+        keeps_files: whether a new run has its own copy of the files of `task=files`, which will be gone.
 
     Returns:
         What `result.json` says.
@@ -91,11 +98,12 @@ def train_run(options: TrainOptions) -> Result:
         ValueError: the options or the data are wrong, or another process writes the run; no folder is left then,
             unless training had begun.
     """
+    _require_logger(options.logger)
     with ExitStack() as until_the_end:
-        return _train_run(options, until_the_end)
+        return _train_run(options, until_the_end, keeps_files=keeps_files)
 
 
-def _train_run(options: TrainOptions, until_the_end: ExitStack) -> Result:
+def _train_run(options: TrainOptions, until_the_end: ExitStack, *, keeps_files: bool) -> Result:
     place, earlier = run_to_go_on(options), None
     if place is not None:
         options = replace(options, run_dir=str(place), resume=None)
@@ -130,8 +138,11 @@ def _train_run(options: TrainOptions, until_the_end: ExitStack) -> Result:
     if earlier is not None:
         result.steps, result.best = earlier.step, _best(earlier.best, prepared.options)
         result.test, result.ood = earlier.result.get("test", {}), earlier.result.get("ood", {})
+    check_room(prepared, folder)
+    tracker: Logger | None = None
     try:
-        check_room(prepared, folder)
+        if keeps_files and earlier is None:
+            keep_files(folder.path / "data", prepared.options.task)
         write_text(folder.config, to_yaml(prepared.options))
         if earlier is None:
             keep_split_off(folder.path / "data", prepared.task, prepared.options)
@@ -140,17 +151,20 @@ def _train_run(options: TrainOptions, until_the_end: ExitStack) -> Result:
             earlier.cut_back()
             announce_rest(earlier, changes, prepared, terminal)
         log = _attention_log(prepared, folder) if earlier is None else earlier.attention_log()
+        tracker = _tracker(prepared.options, folder)
         if log is not None:
             log.max_megabytes = prepared.options.attention_log.max_megabytes
         if earlier is not None and earlier.finished and not extended:
             result.steps, best = earlier.step, earlier.best
         else:
-            result.steps, best = _train(prepared, folder, terminal, log, earlier, result)
+            result.steps, best = _train(prepared, folder, terminal, log, earlier, result, tracker)
         result.best = _best(best, prepared.options)
         if log is not None:
             write_text(folder.page, page.render(log, title=f"{options.task.kind} ({folder.path.name})"))
         evaluations = _evaluate_best(prepared, folder)
         result.test, result.ood = ({} if found is None else found.scores for found in evaluations)
+        if tracker is not None:
+            tracker.log_metrics({f"test/{name}": value for name, value in result.test.items()}, step=result.steps)
         expected = expected_of(prepared.options)
         result.expected = {} if expected is None else expected.against(result.test)
         stop_if_asked()
@@ -178,7 +192,26 @@ def _train_run(options: TrainOptions, until_the_end: ExitStack) -> Result:
             result.seconds = round(watch.seconds, 2)
             with suppress(OSError):  # a full disk has been reported already
                 result.write(folder)
+        if tracker is not None:
+            from seq2see.runs.tracker import close_tracker
+
+            close_tracker(tracker, completed=result.status == "completed")
     return result
+
+
+def _require_logger(kind: LoggerKind) -> None:
+    if kind in (LoggerKind.wandb, LoggerKind.mlflow) and find_spec(kind.value) is None:
+        raise ValueError(
+            f"logger={kind.value}: its package is not installed: pip install {kind.value}, or leave it out"
+        )
+
+
+def _tracker(options: TrainOptions, folder: RunFolder) -> Logger | None:
+    if options.logger not in (LoggerKind.wandb, LoggerKind.mlflow):
+        return None
+    from seq2see.runs.tracker import open_tracker
+
+    return open_tracker(options, folder)
 
 
 def _train(
@@ -188,6 +221,7 @@ def _train(
     log: AttentionLog | None,
     earlier: Earlier | None,
     result: Result,
+    tracker: Logger | None,
 ) -> tuple[int, tuple[int, float, float] | None]:
     """Trains; optimiser steps done, and step, score and loss of the best validation.
 
@@ -199,7 +233,7 @@ def _train(
     from seq2see.training.module import NotFinite
 
     try:
-        outcome = fit(prepared, folder, terminal, log, earlier=earlier)
+        outcome = fit(prepared, folder, terminal, log, earlier=earlier, tracker=tracker)
     except NotFinite as error:
         result.steps = error.step
         terminal.log_only(f"training pairs of the failed step: {error.ids}")

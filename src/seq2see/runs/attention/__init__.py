@@ -92,7 +92,7 @@ def _check(options: AttentionOptions) -> None:
 def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
     """What is to be shown, and its title."""
     if options.run is not None:
-        path = Path(options.run).expanduser()
+        path = Path(options.run)
         log = AttentionLog.open(path)
         if not log.steps:
             raise ValueError(f"run: {path} has logged no maps: name another run")
@@ -107,7 +107,7 @@ def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
 
 def _output(options: AttentionOptions) -> Path | None:
     if options.output is not None:
-        return Path(options.output).expanduser()
+        return Path(options.output)
     is_file = options.format in (AttentionFormat.html, AttentionFormat.svg)
     return Path(f"attention.{options.format.value}") if is_file else None
 

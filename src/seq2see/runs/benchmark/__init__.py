@@ -34,7 +34,7 @@ def benchmark(options: BenchmarkOptions) -> list[Figure]:
     if options.output is not None:
         report = {"machine": machine.plain(), "figures": [figure.plain() for figure in figures]}
         try:
-            write_text(Path(options.output).expanduser(), json.dumps(report, indent=2) + "\n")
+            write_text(Path(options.output), json.dumps(report, indent=2) + "\n")
         except OSError as error:
             raise ValueError(f"output: {options.output} cannot be written ({error.strerror})") from error
     return figures

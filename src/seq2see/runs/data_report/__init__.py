@@ -88,7 +88,7 @@ def command(options: DataReportOptions) -> None:
     """What `scripts/data.py` does."""
     from seq2see.runs.data_report.page import page
 
-    output = None if options.output is None else Path(options.output).expanduser()
+    output = None if options.output is None else Path(options.output)
     if output is not None and (output.is_dir() or not output.parent.is_dir()):
         raise ValueError(f"output: {options.output} cannot be a file there: name a .json file in a folder that exists")
     report = data_report(options)

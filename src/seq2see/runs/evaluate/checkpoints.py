@@ -59,7 +59,7 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
     if options.task.test is None and options.split is Split.ood:
         evaluation.notes.append(f"pairs unlike those of training: {task_of(trained.options).ood}")
     if options.output is not None:
-        return evaluation, _written(evaluation, Path(options.output).expanduser(), _name(options))
+        return evaluation, _written(evaluation, Path(options.output), _name(options))
     if trained.run is None:
         return evaluation, []
     try:
@@ -102,7 +102,7 @@ def evaluate_several(options: EvaluateOptions) -> tuple[list[Evaluation], dict[s
     comparison["notes"] = [*said, *comparison["notes"]]
     files = []
     if options.output is not None:
-        folder, name = Path(options.output).expanduser(), _name(options)
+        folder, name = Path(options.output), _name(options)
         for number, evaluation in enumerate(evaluations, start=1):
             files += _written(evaluation, folder / str(number), name)
         files.append(folder / f"{name}.json")

@@ -64,7 +64,7 @@ def _claim(options: TrainOptions) -> Path:
     if options.run_dir is None:
         folder = RunFolder.claim(None, kind=options.study.value).path
     else:
-        folder = Path(options.run_dir).expanduser()
+        folder = Path(options.run_dir)
         begun = folder / "study.txt"
         if begun.is_file() and begun.read_text(encoding="utf-8") == mark:
             return folder

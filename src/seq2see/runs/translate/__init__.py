@@ -58,7 +58,7 @@ def speak_utf8() -> None:
 
 def _is_prompt(options: TranslateOptions) -> bool:
     files = options.input is not None or options.output is not None or options.format is not TranslationFormat.text
-    return not files and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+    return not files and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _check(options: TranslateOptions, *, at_terminal: bool) -> None:
@@ -72,8 +72,6 @@ def _check(options: TranslateOptions, *, at_terminal: bool) -> None:
         )
     if options.decode.oracle_length:
         raise ValueError("decode.oracle_length=true needs references, which only evaluate.py has: leave it out")
-    if options.output is None and sys.stdout is None:
-        raise ValueError("output: there is no standard output: name a file")
 
 
 @contextmanager
@@ -82,7 +80,7 @@ def _output(path: str | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
-    file = Path(path).expanduser()
+    file = Path(path)
     try:
         with whole_file(file) as stream:  # the input may be the same file
             yield stream

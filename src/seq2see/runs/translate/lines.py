@@ -75,13 +75,13 @@ def count_lines(path: str | None) -> int | None:
 
 
 def _is_file(path: str | None) -> bool:
-    return path is not None and Path(path).expanduser().is_file()
+    return path is not None and Path(path).is_file()
 
 
 @contextmanager
 def _stream(path: str | None) -> Iterator[BinaryIO]:
     if path is not None and _is_file(path):
-        with opened(Path(path).expanduser(), path) as stream:
+        with opened(Path(path), path) as stream:
             yield stream
         return
     with _failures(path), _open(path) as stream:
@@ -94,9 +94,7 @@ def _name(path: str | None) -> str:
 
 def _open(path: str | None) -> BinaryIO:
     if path is not None:
-        return Path(path).expanduser().open("rb")
-    if sys.stdin is None:
-        raise ValueError("input: there is no standard input: name a file")
+        return Path(path).open("rb")
     return open(sys.stdin.fileno(), "rb", closefd=False)
 
 

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from seq2see.runs.checkpoint import Trained
 from seq2see.runs.translate.results import TranslatedLine, source_limit
+from seq2see.text import parted
 
 PATIENCE = 1.0  # seconds without a word
 MOST_CUT = 10  # lines that are named one by one
@@ -20,14 +21,15 @@ class Messages:
     """Speaks to a person, on stderr.
 
     Args:
-        trained: the model, whose limits are spoken of.
+        trained: the model, whose limits and tags are spoken of.
     """
 
     def __init__(self, trained: Trained) -> None:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
         self.limit, self.key = source_limit(trained)
+        self.tag_separator = trained.source_tokenizer.tag_separator
         self._remedy = trained.length_limit.remedy
-        self._num_cut = self._num_with_unknown = 0
+        self._num_cut = self._num_with_unknown = self._num_without_tags = 0
         self._unfinished: list[int] = []
         self._unknown: Counter[str] = Counter()
 
@@ -38,6 +40,7 @@ class Messages:
             self._unknown.update(line.unknown)
             if line.translations and not line.translations[0].ended:
                 self._unfinished.append(line.number)
+            self._num_without_tags += lacks_tags(line, self.tag_separator)
             if not line.is_cut:
                 continue
             self._num_cut += 1
@@ -58,6 +61,9 @@ class Messages:
             self.console.print(f"{self._num_cut:,} lines were longer than {self.key} ({self.limit:,}), and cut")
         if self._unfinished:
             self.console.print(about_unfinished(self._unfinished, self._remedy))
+        if self._num_without_tags:
+            verb = "line has" if self._num_without_tags == 1 else "lines have"
+            self.console.print(f"{self._num_without_tags:,} {verb} {about_tags(self.tag_separator)}")
         if self._num_with_unknown:
             verb = "line has" if self._num_with_unknown == 1 else "lines have"
             self.console.print(
@@ -70,6 +76,16 @@ def about_unfinished(numbers: Sequence[int], remedy: str) -> str:
     lines = ", ".join(f"{number}" for number in numbers[:MOST_CUT]) + (", ..." if len(numbers) > MOST_CUT else "")
     outputs = "1 output was" if len(numbers) == 1 else f"{len(numbers):,} outputs were"
     return f"{outputs} cut at the length limit (line{'s' * (len(numbers) > 1)} {lines}): {remedy}"
+
+
+def lacks_tags(line: TranslatedLine, separator: str | None) -> bool:
+    """Whether the line has no tags though the model learned from lines with them."""
+    return separator is not None and bool(line.translations) and not parted(line.source, separator)[0]
+
+
+def about_tags(separator: str | None) -> str:
+    """What to do about it."""
+    return f"no tags, with which this model was trained: write them before the text, as in TAG{separator}TAG<tab>TEXT"
 
 
 def shown(symbols: Counter[str]) -> str:

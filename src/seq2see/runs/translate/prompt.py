@@ -12,7 +12,7 @@ from seq2see.options import DecodeOptions, TokenizerKind
 from seq2see.runs.checkpoint import Trained
 from seq2see.runs.translate.lines import is_blank
 from seq2see.runs.translate.links import CrossHead, aligning_head, looked_at, word_numbers
-from seq2see.runs.translate.messages import Messages, shown
+from seq2see.runs.translate.messages import Messages, about_tags, lacks_tags, shown
 from seq2see.runs.translate.results import TranslatedLine, translate_some
 from seq2see.text import Tokenizer, normalize, parted
 
@@ -90,6 +90,9 @@ class Conversation:
     def _note(self, line: TranslatedLine) -> None:
         if line.is_cut:
             _say(Messages(self.trained).about_cut(line))
+        separator = self.trained.source_tokenizer.tag_separator
+        if lacks_tags(line, separator):
+            _say(about_tags(separator))
         if line.unknown:
             _say(f"never seen in training: {shown(Counter(line.unknown))}")
         if line.translations and not line.translations[0].ended:

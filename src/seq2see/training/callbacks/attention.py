@@ -109,8 +109,8 @@ class LogAttention(Callback):
         step, epoch = trainer.global_step, epoch_of(trainer)
         if step == self._stored and not scores:
             return
+        self.await_writer(trainer, is_logged=step != self._stored)  # maps with scores take the place of those without
         self._stored = step
-        self.await_writer(trainer)
         self._copy.load_state_dict(pl_module.model.state_dict())
         self._unfinished = {"step": step, "scores": scores, "is_last": is_last}
         model, limit, tokenizer = self._copy, pl_module.length_limit, pl_module.references.target_tokenizer
@@ -139,12 +139,12 @@ class LogAttention(Callback):
         torch.set_num_threads(num_threads)  # the thread's number would be that of threads to come
         return writer
 
-    def await_writer(self, trainer: L.Trainer) -> None:
+    def await_writer(self, trainer: L.Trainer, *, is_logged: bool = True) -> None:
         """Waits for the last step's files, and gives its numbers to the loggers under that step."""
         if self._written is None:
             return
         step, numbers = self._written.result()
         self._written = None
-        for logger in trainer.loggers:
+        for logger in trainer.loggers if is_logged else []:
             if not isinstance(logger, MetricsFile):  # its rows are over; `attention/metrics.csv` has all of them
                 logger.log_metrics(numbers, step=step)
