@@ -135,15 +135,16 @@ def count_split(
     return SplitCounts(len(pairs), sides["source"].lengths, sides["target"].lengths, too_long), sides
 
 
-def vocabulary_of(name: str, sides: dict[str, list[Side]]) -> Vocabulary:
-    """What a vocabulary of one side, or of both, holds, and what it lacks in each split."""
-    entries = {split: sum((side.entries for side in some), Counter[int]()) for split, some in sides.items()}
-    pieces = {split: sum((side.unknown for side in some), Counter[str]()) for split, some in sides.items()}
-    tokenizer, known = sides["train"][0].tokenizer, entries["train"].copy()
+def vocabulary_of(side: str, sides: dict[str, dict[str, Side]]) -> Vocabulary:
+    """What the vocabulary of a side, or of `both`, holds, and what it lacks in each split."""
+    names = ("source", "target") if side == "both" else (side,)
+    entries = {split: sum((own[name].entries for name in names), Counter[int]()) for split, own in sides.items()}
+    pieces = {split: sum((own[name].unknown for name in names), Counter[str]()) for split, own in sides.items()}
+    tokenizer, known = sides["train"][names[0]].tokenizer, entries["train"].copy()
     del known[UNK]
     once = [entry for entry, count in known.items() if count == 1]
     return Vocabulary(
-        side=name,
+        side=side,
         kind=tokenizer.kind.value,
         size=tokenizer.vocab_size,
         tokens=entries["train"].total(),

@@ -93,16 +93,13 @@ def data_report(options: DataReportOptions) -> DataReport:
         counts[split], sides[split] = data_counts.count_split(some, *tokenizers, max_length=max_length)
     form = filled.tokenizer.normalize
     keys = {split: data_counts.Keys.of(some, form, has_tags=has_tags) for split, some in pairs.items()}
-    names = {"both": ["source", "target"]} if filled.tokenizer.shared else {"source": ["source"], "target": ["target"]}
+    vocabularies = ["both"] if filled.tokenizer.shared else ["source", "target"]
     return DataReport(
         task=options.task.kind,
         ood=task.ood,
         notes=list(task.notes),
         splits=counts,
-        vocabularies=[
-            data_counts.vocabulary_of(name, {split: [own[side] for side in which] for split, own in sides.items()})
-            for name, which in names.items()
-        ],
+        vocabularies=[data_counts.vocabulary_of(side, sides) for side in vocabularies],
         samples=_samples(pairs),
         repeats={split: data_counts.repeats_in(some, keys[split], form) for split, some in pairs.items()},
         leaks=[data_counts.leak(split, other, pairs[split], keys) for other, split in combinations(pairs, 2)],
