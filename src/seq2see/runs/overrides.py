@@ -327,7 +327,7 @@ def _with_init(typed: list[Typed]) -> list[Typed]:
         return typed
     from seq2see.runs.init import keys_of, read_init  # torch
 
-    saved = keys_of(read_init(values["init"]), values.get("init_tokenizer", "keep"))
+    saved = keys_of(read_init(from_home(values["init"])), values.get("init_tokenizer", "keep"))
     if "model" in values:  # a group of sizes
         saved = {key: value for key, value in saved.items() if key.removeprefix("model.") not in TINY}
     return [*((key, _typed(key, value)) for key, value in saved.items() if key not in values), *typed]
