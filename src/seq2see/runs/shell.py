@@ -16,7 +16,7 @@ from seq2see.runs.overrides import UsageError, read_overrides
 from seq2see.runs.signals import Terminated, listen, stop_if_asked
 
 USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
-MODULES = {"data": "data_report"}  # of commands that have another module in `runs` than the one of their name
+MODULES = {"data": "seq2see.runs.data_report", "benchmark": "benchmark"}  # the benchmark lies beside its script
 
 
 def main(command: str, help_text: str | None) -> None:
@@ -191,6 +191,5 @@ def _keep_apart(command: str, options: Any, number: int) -> None:
 
 
 def _call(command: str, options: Any) -> None:
-    name = MODULES.get(command, command)
-    module = importlib.import_module(f"seq2see.runs.{name}")
-    (module.command if hasattr(module, "command") else getattr(module, name))(options)
+    module = importlib.import_module(MODULES.get(command, f"seq2see.runs.{command}"))
+    (module.command if hasattr(module, "command") else getattr(module, module.__name__.split(".")[-1]))(options)

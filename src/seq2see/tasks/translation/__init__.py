@@ -1,7 +1,7 @@
 """English-German pairs of a small grammar of our own, each with its true alignment.
 
-words.py knows every word with its forms, phrases.py and clauses.py put them in order, parts.py, events.py and
-sentences.py choose what to say. German follows from the English sentence alone: one source, one target.
+words.py knows every word with its forms, clauses.py puts them in order, sentences.py chooses what to say. German
+follows from the English sentence alone: one source, one target.
 """
 
 import random

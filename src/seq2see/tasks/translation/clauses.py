@@ -1,170 +1,216 @@
-"""Clauses: where English and German put the phrases.
+"""Phrases and clauses in both languages, each German word with the English words that it renders.
 
 The German rules are those of any textbook. The finite verb is the second thing in a main clause, the first in a yes-no
 question, the last in a subordinate clause; the rest of the verb ends the clause; between them stands what is known
-before the time, and what is new after it.
+before the time, and what is new after it. "Not" before something new becomes "kein".
 """
 
-import dataclasses
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from seq2see.tasks.translation.phrases import English, German, Phrase, reflexive
-from seq2see.tasks.translation.words import Person, Verb
+from seq2see.tasks.pairs import Pair
+from seq2see.tasks.translation.words import (
+    KEIN,
+    Adjective,
+    Case,
+    Determiner,
+    Fixed,
+    Gender,
+    Noun,
+    Person,
+    Verb,
+)
 
-Mood = Literal["present", "past", "can", "must", "should", "will", "could", "want", "wanted", "like"]
-
-HELPING = ("can", "must", "should", "will", "could")
+CASES_OF_PRONOUNS = ("nominative", "accusative", "dative")
+PRONOUNS = {  # English subject and object, German in its cases
+    "I": ("I", "me", "ich", "mich", "mir"),
+    "he": ("he", "him", "er", "ihn", "ihm"),
+    "she": ("she", "her", "sie", "sie", "ihr"),
+    "we": ("we", "us", "wir", "uns", "uns"),
+    "they": ("they", "them", "sie", "sie", "ihnen"),
+}
+JOINED = {
+    "in dem": "im", "in das": "ins", "an dem": "am", "zu dem": "zum", "zu der": "zur", "auf das": "aufs",
+}  # fmt: skip
+BE: dict[Person, tuple[str, str, str, str]] = {
+    "I": ("am", "was", "bin", "war"), "he": ("is", "was", "ist", "war"), "they": ("are", "were", "sind", "waren"),
+}  # fmt: skip
+HAVE: dict[str, dict[Person, str]] = {
+    "hat": {"I": "habe", "he": "hat", "they": "haben"},
+    "ist": {"I": "bin", "he": "ist", "they": "sind"},
+}
 MODALS: dict[str, dict[Person, str]] = {
     "can": {"I": "kann", "he": "kann", "they": "können"},
     "must": {"I": "muss", "he": "muss", "they": "müssen"},
     "should": {"I": "sollte", "he": "sollte", "they": "sollten"},
     "will": {"I": "werde", "he": "wird", "they": "werden"},
-    "could": {"I": "konnte", "he": "konnte", "they": "konnten"},
     "want": {"I": "will", "he": "will", "they": "wollen"},
-    "wanted": {"I": "wollte", "he": "wollte", "they": "wollten"},
 }
-AUXILIARIES: dict[str, dict[Person, str]] = {
-    "haben": {"I": "habe", "he": "hat", "they": "haben"},
-    "sein": {"I": "bin", "he": "ist", "they": "sind"},
-}
-BE: dict[str, dict[Person, tuple[str, str]]] = {
-    "present": {"I": ("am", "bin"), "he": ("is", "ist"), "they": ("are", "sind")},
-    "past": {"I": ("was", "war"), "he": ("was", "war"), "they": ("were", "waren")},
-}
+
+
+class English:
+    """An English word; links refer to it as itself, since its number is known last."""
+
+    __slots__ = ("number", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.number = 0
+
+
+German = tuple[str, tuple[English, ...]]  # a word, and the English words that it renders
+
+
+class Phrase(NamedTuple):
+    """The same in both languages."""
+
+    english: list[English]
+    german: list[German]
+
+
+def single(english: str, german: str) -> Phrase:
+    """One word for one word."""
+    word = English(english)
+    return Phrase([word], [(german, (word,))])
+
+
+def fixed(entry: Fixed) -> Phrase:
+    """A fixed phrase of the lexicon."""
+    words = [English(text) for text in entry.english]
+    return Phrase(words, [(text, tuple(words[number] for number in numbers)) for text, numbers in entry.german])
+
+
+def pronoun(which: str, case: Case) -> Phrase:
+    """A personal pronoun."""
+    subject, other, *german = PRONOUNS[which]
+    return single(subject if case == "nominative" else other, german[CASES_OF_PRONOUNS.index(case)])
+
+
+def noun_phrase(
+    noun: Noun, determiner: Determiner, adjective: Adjective | None, case: Case, *, negation: tuple[English, ...] = ()
+) -> Phrase:
+    """Determiner, adjective and noun; with a negation "kein" in the determiner's place."""
+    key: tuple[Gender, Case] = (noun.gender, case)
+    english: list[English] = []
+    german: list[German] = []
+    denied = KEIN if negation else determiner
+    if determiner.english:
+        article = determiner.english
+        if article == "a" and (adjective.english if adjective else noun.english[0])[0] in "aeiou":
+            article = "an"
+        english.append(English(article))
+    if denied.german[key]:
+        german.append((denied.german[key], (*negation, *english)))
+    if adjective:
+        word = English(adjective.english)
+        english.append(word)
+        german.append((adjective.stem + denied.endings[key], (word,)))
+    words = [English(text) for text in noun.english]
+    return Phrase([*english, *words], [*german, (noun.german[case], tuple(words))])
+
+
+def opened(text: str, phrase: Phrase) -> Phrase:
+    """A phrase after an English word that German has no word for: its first word renders that too."""
+    word, ((first, renders), *rest) = English(text), phrase.german
+    return Phrase([word, *phrase.english], [(first, (word, *renders)), *rest])
+
+
+def prepositional(english: str, german: str, phrase: Phrase) -> Phrase:
+    """A phrase after a preposition, which may join the article ("im")."""
+    word, ((first, renders), *rest) = English(english), phrase.german
+    joined = JOINED.get(f"{german} {first}")
+    begin: list[German] = [(joined, (word, *renders))] if joined else [(german, (word,)), (first, renders)]
+    return Phrase([word, *phrase.english], [*begin, *rest])
 
 
 class VerbGroup(NamedTuple):
-    """A verb in a certain tense and person, in pieces, as both languages pull it apart.
+    """A verb in a mood and person, in the pieces into which both languages pull it apart.
 
     Attributes:
-        helper: English before the subject of a question ("does", "can").
-        negation: the word that says "not": "not" itself, or "cannot"; empty if nothing is denied.
-        rest: English after the helper and "not" ("see", "wants to see").
+        helper: English before the subject of a question ("does", "can"), or before "not".
+        negation: the words that deny ("not", "cannot"); empty if nothing is denied.
+        rest: English after the helper and "not" ("wants", "to", "see").
         finite: the German word that agrees with the subject.
-        gladly: German "gern", if any.
         last: German that ends the clause ("gesehen", "auf").
         prefixed: whether `last` is a prefix that joins `finite` at the end of a subordinate clause.
-        reflexive: whether "sich" follows.
     """
 
     helper: list[English]
     negation: tuple[English, ...]
     rest: list[English]
     finite: German
-    gladly: list[German]
     last: list[German]
     prefixed: bool = False
-    reflexive: bool = False
 
 
-def be(tense: Literal["present", "past"], person: Person, *, negated: bool) -> VerbGroup:
+def be(person: Person, *, past: bool, negated: bool) -> VerbGroup:
     """The verb "to be", which needs no helper."""
-    english, german = BE[tense][person]
-    word = English(english)
-    negation = (English("not"),) if negated else ()
-    return VerbGroup([word], negation, [], (german, (word,)), [], [])
+    word = English(BE[person][past])
+    return VerbGroup([word], (English("not"),) if negated else (), [], (BE[person][2 + past], (word,)), [])
 
 
-def verb_group(verb: Verb, mood: Mood, person: Person, *, negated: bool, asking: bool) -> VerbGroup:
-    """A verb in a mood.
+def verb_group(verb: Verb, mood: str, person: Person, *, negated: bool = False, asking: bool = False) -> VerbGroup:
+    """A verb in a mood: "present", "past" or one of `MODALS`.
 
     Args:
         verb: the verb.
-        mood: a tense, or the modal verb that rules it.
+        mood: its tense, or the modal verb that rules it.
         person: person of the subject.
         negated: whether "not" follows.
         asking: whether it is a question in which English needs "do".
     """
-    helper = _helper(mood, person, needed=negated or asking)
+    modal = mood if mood in MODALS and mood != "want" else ""
+    helper = [English(modal)] if modal else []
+    if not modal and (negated or asking):
+        helper = [English("did" if mood == "past" else "does" if person == "he" else "do")]
     negation: tuple[English, ...] = ()
-    if negated and mood == "can" and not asking:
+    if negated and modal == "can" and not asking:
         helper = [English("cannot")]
         negation = (helper[0],)
     elif negated:
         negation = (English("not"),)
-    if mood in ("present", "like"):
-        return _present(verb, person, helper, negation, liked=mood == "like")
+    form = 0 if helper or mood == "want" else 2 if mood == "past" else 1 if person == "he" else 0
+    words = [English(text) for text in (verb.english[form], verb.particle) if text]
+    infinitive = verb.prefix + verb.german["they"]
+    if mood == "want":
+        wanting = [English("want" if helper or person != "he" else "wants"), English("to")]
+        last: list[German] = [(infinitive, (wanting[1], *words))]
+        finite = MODALS[mood][person], (*helper, wanting[0])
+        return VerbGroup(helper, negation, wanting + words, finite, last)
+    if modal:
+        return VerbGroup(helper, negation, words, (MODALS[modal][person], tuple(helper)), [(infinitive, tuple(words))])
+    if mood == "past" and verb.auxiliary == "-":
+        return VerbGroup(helper, negation, words, (verb.past[person == "they"], (*helper, *words)), [])
     if mood == "past":
-        return _past(verb, person, helper, negation)
-    return _modal(verb, mood, person, helper, negation)
+        finite = HAVE[verb.auxiliary][person], tuple(helper or words[:1])
+        return VerbGroup(helper, negation, words, finite, [(verb.past[0], tuple(words))])
+    finite = verb.german[person], (*helper, *words)
+    last = [(verb.prefix, tuple(words))] if verb.prefix else []
+    return VerbGroup(helper, negation, words, finite, last, bool(last))
 
 
-def _helper(mood: Mood, person: Person, *, needed: bool) -> list[English]:
-    """The English verb that would stand before the subject of a question."""
-    if mood in HELPING:
-        return [English(mood)]
-    if not needed:
-        return []
-    if mood in ("past", "wanted"):
-        return [English("did")]
-    return [English("does" if person == "he" else "do")]
-
-
-def _present(
-    verb: Verb, person: Person, helper: list[English], negation: tuple[English, ...], *, liked: bool
-) -> VerbGroup:
-    """The present, also with "likes to", for which German has an adverb; a prefix waits at the end."""
-    bare = bool(helper) or person != "he"
-    liking = [English("like" if bare else "likes"), English("to")] if liked else []
-    words = [English(verb.english[0 if bare or liked else 1])]
-    if verb.particle:
-        words.append(English(verb.particle))
-    finite = verb.german[person], (*helper, *liking[1:], *words)
-    gladly: list[German] = [("gern", (liking[0],))] if liked else []
-    last: list[German] = [(verb.prefix, tuple(words))] if verb.prefix else []
-    return VerbGroup(helper, negation, liking + words, finite, gladly, last, bool(last), "reflexive" in verb.traits)
-
-
-def _past(verb: Verb, person: Person, helper: list[English], negation: tuple[English, ...]) -> VerbGroup:
-    """The past: in German the perfect, or the past form of the few verbs that keep it."""
-    words = [English(verb.english[0 if helper else 2])]
-    if verb.particle:
-        words.append(English(verb.particle))
-    if not verb.participle:
-        return VerbGroup(helper, negation, words, (verb.preterite[person], (*helper, *words)), [], [])
-    finite = AUXILIARIES[verb.auxiliary][person], tuple(helper or words[:1])
-    last = [(verb.participle, tuple(words))]
-    return VerbGroup(helper, negation, words, finite, [], last, reflexive="reflexive" in verb.traits)
-
-
-def _modal(verb: Verb, mood: Mood, person: Person, helper: list[English], negation: tuple[English, ...]) -> VerbGroup:
-    """A modal verb, or "wants to": the plain German verb waits at the end."""
-    words = [English(verb.english[0])]
-    if verb.particle:
-        words.append(English(verb.particle))
-    wanting: list[English] = []
-    if mood not in HELPING:
-        plain = "want" if helper or (mood == "want" and person != "he") else "wants"
-        wanting = [English("wanted" if mood == "wanted" and not helper else plain), English("to")]
-    finite = MODALS[mood][person], (*helper, *wanting[:1])
-    last = [(verb.prefix + verb.german["they"], (*wanting[1:], *words))]
-    return VerbGroup(helper, negation, wanting + words, finite, [], last, reflexive="reflexive" in verb.traits)
-
-
-@dataclasses.dataclass(slots=True)
+@dataclass(slots=True)
 class Clause:
     """What is said, before any order.
 
     Attributes:
         subject: who does it.
-        by_pronoun: whether the subject is a pronoun.
-        verb: the verb in its tense.
+        verb: the verb in its mood.
         objects: the objects in English order.
-        known: those that German puts before the time, in German order: pronouns and definite objects.
-        new: those that German puts after time and place.
+        known: pronouns and definite objects, in German order: those before the time.
+        new: objects that German puts after the time and the place.
         often: how often, in one word.
-        company: with whom, or by what vehicle.
+        company: with whom.
         place: where.
-        complement: what is closest to the verb: where to, for whom, how somebody or something is.
+        complement: what is closest to the verb: where to, or how somebody is.
         time: when.
     """
 
     subject: Phrase
-    by_pronoun: bool
     verb: VerbGroup
-    objects: list[Phrase] = dataclasses.field(default_factory=list)
-    known: list[Phrase] = dataclasses.field(default_factory=list)
-    new: list[Phrase] = dataclasses.field(default_factory=list)
+    objects: list[Phrase] = field(default_factory=list)
+    known: list[Phrase] = field(default_factory=list)
+    new: list[Phrase] = field(default_factory=list)
     often: Phrase | None = None
     company: Phrase | None = None
     place: Phrase | None = None
@@ -175,53 +221,41 @@ class Clause:
         """The words in English order, with the helper before the subject if it is a question."""
         verb, subject = self.verb, self.subject.english
         words = [*verb.helper, *subject] if asking else [*subject, *verb.helper]
-        if verb.negation and verb.negation[0] not in verb.helper:
-            words += verb.negation
-        if self.often:
-            words += self.often.english
+        words += [word for word in verb.negation if word not in verb.helper]
+        words += self.often.english if self.often else []
         words += verb.rest
         for phrase in (*self.objects, self.complement, self.company, self.place, self.time):
-            if phrase:
-                words += phrase.english
+            words += phrase.english if phrase else []
         return words
 
-    def german_from_verb(self) -> list[German]:
-        """The clause from its finite verb on: a question, or a statement that something else opens."""
-        return [self.verb.finite, *self._subject_and_middle(), *self.verb.last]
-
-    def german_statement(self) -> list[German]:
-        """The clause opened by its subject."""
-        sich = [reflexive(self.subject, self.verb.rest)] if self.verb.reflexive else []
-        return [*self.subject.german, self.verb.finite, *sich, *self._middle(), *self.verb.last]
+    def german(self, *, front: list[German] | None = None) -> list[German]:
+        """A main clause, opened by its subject, or by what is given; by its verb if that is nothing."""
+        if front is None:
+            return [*self.subject.german, self.verb.finite, *self._middle(), *self.verb.last]
+        return [*front, self.verb.finite, *self.subject.german, *self._middle(), *self.verb.last]
 
     def german_subordinate(self) -> list[German]:
         """The clause with its finite verb at the end, joined with its prefix if it has one."""
-        words = self._subject_and_middle()
-        finite = self.verb.finite
+        words, finite = [*self.subject.german, *self._middle()], self.verb.finite
         if self.verb.prefixed:
-            [(prefix, _)] = self.verb.last
-            return [*words, (prefix + finite[0], finite[1])]
+            return [*words, (self.verb.last[0][0] + finite[0], finite[1])]
         return [*words, *self.verb.last, finite]
 
-    def _subject_and_middle(self) -> list[German]:
-        """What stands between a verb that comes first and the end; "sich" only lets a pronoun pass."""
-        subject = self.subject.german
-        if self.verb.reflexive:
-            sich = [reflexive(self.subject, self.verb.rest)]
-            subject = subject + sich if self.by_pronoun else sich + subject
-        return subject + self._middle()
-
     def _middle(self) -> list[German]:
-        words: list[German] = []
-        for phrase in self.known:
-            words += phrase.german
-        for phrase in (self.time, self.often):
-            if phrase:
-                words += phrase.german
-        if self.verb.negation and (self.verb.gladly or not self.new):  # otherwise "kein" denies
+        words = [word for phrase in (*self.known, self.time, self.often) if phrase for word in phrase.german]
+        if self.verb.negation and not self.new:  # otherwise "kein" denies
             words.append(("nicht", self.verb.negation))
-        words += self.verb.gladly
         for phrase in (self.company, self.place, *self.new, self.complement):
-            if phrase:
-                words += phrase.german
+            words += phrase.german if phrase else []
         return words
+
+
+def finish(english: list[English], german: list[German], mark: str) -> Pair:
+    """The pair: capitals at the beginning, a mark at the end, and each link as two numbers."""
+    end = English(mark)
+    english, german = [*english, end], [*german, (mark, (end,))]
+    for number, word in enumerate(english):
+        word.number = number
+    links = tuple((word.number, number) for number, (_, words) in enumerate(german) for word in words)
+    source, target = " ".join(word.text for word in english), " ".join(text for text, _ in german)
+    return Pair(source[0].upper() + source[1:], target[0].upper() + target[1:], links)

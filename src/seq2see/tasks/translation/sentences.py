@@ -1,42 +1,90 @@
-"""Sentences: statements, questions, opinions, and two clauses joined."""
+"""Sentences, drawn at random: statements, questions, opinions, and two clauses joined."""
 
 import random
 from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
 from seq2see.tasks.pairs import Pair
-from seq2see.tasks.translation.clauses import Clause, Mood, verb_group
-from seq2see.tasks.translation.events import ASKED, MOODS, Events, Request, Tense
-from seq2see.tasks.translation.parts import Parts, Subject
-from seq2see.tasks.translation.phrases import English, German, single
-from seq2see.tasks.translation.words import PERSONS, Verb
+from seq2see.tasks.translation.clauses import (
+    Clause,
+    English,
+    German,
+    Phrase,
+    be,
+    finish,
+    fixed,
+    noun_phrase,
+    opened,
+    prepositional,
+    pronoun,
+    single,
+    verb_group,
+)
+from seq2see.tasks.translation.words import (
+    DETERMINERS,
+    POSSESSIVES,
+    Adjective,
+    Case,
+    Determiner,
+    Noun,
+    Person,
+    Verb,
+    lexicon,
+)
 
-QUESTION_WORDS = {"why": "warum", "when": "wann", "where": "wo", "what": "was"}
+Choice = TypeVar("Choice")
+
 MAX_WORDS = 14  # of the English sentence, marks included
-LINKS = [[(i, j) for i in range(64)] for j in range(64)]  # made once: saves a sixth of the time and most of the memory
-TOLD: tuple[Mood, ...] = ("past", "past", "past", "wanted", "could")  # what somebody knew, thought, said
-OUTSIDE = {"garden", "park", "lake", "forest", "market"}  # where one goes in fine weather
-INSIDE = {"home", "house", "room", "kitchen"}  # where one goes in bad weather
+PERSONS = ("people", "friends", "names")
+PRONOUNS: dict[str, Person] = {"I": "I", "he": "he", "she": "he", "we": "they", "they": "they"}
+DRAWN = ("I", "I", "I", "he", "she", "we", "they")  # "I" alone goes with a form of its own
+OTHERS = {"I": ("he", "she", "they"), "we": ("he", "she", "they")}  # no "I see me", no "we see us"
+MOODS = ("present", "present", "present", "past", "past", "can", "must", "should", "will", "want")
+TIMES = {"past": "past", "will": "future", "want": "future"}  # and "present" for the other moods
+QUESTION_WORDS = {"why": "warum", "when": "wann"}
+POSSESSIVE_OF = {"I": "my", "we": "our", "he": "his", "she": "her", "they": "their"}
 CONJUNCTIONS = {
-    "because": "weil",
-    "although": "obwohl",
-    "when": "wenn",
-    "if": "wenn",
-    "before": "bevor",
-    "while": "während",
-    "that": "dass",
-    "whether": "ob",
-}
+    "because": "weil", "although": "obwohl", "when": "wenn", "before": "bevor", "while": "während",
+    "that": "dass", "whether": "ob",
+}  # fmt: skip
+
+
+class Subject(NamedTuple):
+    """Who does it.
+
+    Attributes:
+        phrase: the words.
+        person: what the verb agrees with.
+        pronoun: what stands for it in a later clause; None if nothing does in both languages.
+        lemma: its noun or name; "" for a pronoun that stands for none.
+        adjectives: what it may be.
+        group: "animals", or another group of nouns.
+    """
+
+    phrase: Phrase
+    person: Person
+    pronoun: str | None
+    lemma: str
+    adjectives: Sequence[Adjective]
+    group: str = "people"
 
 
 class Speaker:
-    """Says one sentence after the other, in English and in German."""
+    """Says one sentence after the other, in English and in German.
+
+    Args:
+        rng: the source of all choices.
+    """
 
     def __init__(self, rng: random.Random) -> None:
-        """Take the source of all choices."""
-        self.parts = Parts(rng)
-        self.events = Events(self.parts)
         self.random = rng.random
-        self.opinions = [verb for verb in self.parts.words.verbs if verb.clauses]
+        self.words = lexicon()
+        self.names = list(self.words.names)
+        groups = {name for verb in self.words.verbs for name in verb.who}
+        self.verbs = {group: [verb for verb in self.words.verbs if group in verb.who] for group in groups}
+        self.feelings = [
+            self.words.adjectives[name] for name in ("tired", "hungry", "happy", "friendly", "old", "young")
+        ]
 
     def sentence(self) -> Pair:
         """One sentence with its translation and its alignment."""
@@ -48,193 +96,226 @@ class Speaker:
     def _sentence(self) -> Pair:
         chance = self.random()
         if chance < 0.56:
-            return self.statement()
-        if chance < 0.69:
-            return self.yes_no_question()
+            return self._statement()
+        if chance < 0.68:
+            clause = self._clause(asking=True, opening=True)
+            return finish(clause.english(asking=True), clause.german(front=[]), "?")
         if chance < 0.76:
-            return self.question()
-        if chance < 0.85:
-            return self.opinion()
-        return self.two_clauses()
+            return self._question()
+        return self._opinion() if chance < 0.86 else self._two_clauses()
 
-    def statement(self) -> Pair:
+    def _statement(self) -> Pair:
         """A main clause, opened by its subject or by the time."""
-        clause = self._plain_clause()
+        clause = self._clause()
         if clause.time is None or self.random() < 0.6:
-            return finish(clause.english(), clause.german_statement(), ".")
+            return finish(clause.english(), clause.german(), ".")
         front, clause.time = clause.time, None
-        return finish(front.english + clause.english(), front.german + clause.german_from_verb(), ".")
+        return finish(front.english + clause.english(), clause.german(front=front.german), ".")
 
-    def _plain_clause(self) -> Clause:
-        chance = self.random()
-        if chance < 0.1:
-            return self.events.identification()
-        if chance > 0.97:
-            return self.events.weather_report()
-        return self.events.description() if chance < 0.22 else self.events.action(Request())
-
-    def yes_no_question(self) -> Pair:
-        """A question that opens with the verb."""
-        chance = self.random()
-        if chance < 0.05:
-            clause = self.events.identification(plain=True)
-        elif chance < 0.18:
-            clause = self.events.description(asking=True)
-        else:
-            clause = self.events.action(Request(asking=True, moods=ASKED, brief=True, plain=True))
-        return finish(clause.english(asking=True), clause.german_from_verb(), "?")
-
-    def question(self) -> Pair:
+    def _question(self) -> Pair:
         """A question that opens with a question word."""
-        if self.random() < 0.25:
-            who = Subject(single("who", "wer"), "he", None, by_pronoun=True)
-            clause = self.events.action(Request(subject=who))
-            return finish(clause.english(), clause.german_statement(), "?")
-        which = self.parts.pick(("why", "why", "when", "where", "what"))
-        clause = self.events.action(Request(asking=True, wanted=which, moods=ASKED))
-        word = single(which, QUESTION_WORDS[which])
-        return finish(word.english + clause.english(asking=True), word.german + clause.german_from_verb(), "?")
+        if self.random() < 0.3:
+            clause = self._clause(Subject(single("who", "wer"), "he", None, "", self.feelings))
+            return finish(clause.english(), clause.german(), "?")
+        which = self._pick(list(QUESTION_WORDS))
+        word, clause = single(which, QUESTION_WORDS[which]), self._clause(asking=True)
+        if which == "when":
+            clause.time = clause.often = None
+        return finish(word.english + clause.english(asking=True), clause.german(front=word.german), "?")
 
-    def opinion(self) -> Pair:
-        """Somebody knows, thinks, says or hopes something."""
-        verb = self.parts.pick(self.opinions)
-        tense: Tense = "past" if self.random() < 0.35 else "present"
-        subject = self.parts.subject(PERSONS)
-        doubt = "whether" in verb.clauses and self.random() < 0.4
-        group = verb_group(verb, tense, subject.person, negated=doubt, asking=False)
-        main = Clause(subject.phrase, subject.by_pronoun, group)
-        inner = self._content(verb, tense, plain=doubt)
-        while same_noun(main, inner):
-            inner = self._content(verb, tense, plain=doubt)
-        return joined(main, "whether" if doubt else "that", inner, inner_first=False)
+    def _opinion(self) -> Pair:
+        """Somebody knows, thinks, says, hopes or asks something."""
+        verb, subject = self._pick(self.words.opinions), self._subject(PERSONS)
+        mood = "past" if self.random() < 0.35 else "present"
+        main = Clause(subject.phrase, verb_group(verb, mood, subject.person))
+        inner = self._clause(self._other_subject(subject), brief=True, moods=("past",) if mood == "past" else MOODS)
+        return joined(main, self._pick(verb.who), inner, inner_first=False)
 
-    def _content(self, verb: Verb, tense: Tense, *, plain: bool) -> Clause:
-        """What somebody knows, thinks, says or hopes."""
-        chance = self.random()
-        moods = MOODS if tense == "present" else TOLD
-        if verb.english[0] == "hope":
-            moods = ("present", "will", "can") if tense == "present" else ("wanted",)
-        elif chance < 0.2 and tense == "present":
-            return self.events.identification()
-        elif chance < 0.4:
-            return self.events.description(tense, asking=plain)
-        elif chance < 0.5:
-            return self.events.about_weather(tense)
-        return self.events.action(Request(moods=moods, brief=True, inner=True, plain=plain))
-
-    def two_clauses(self) -> Pair:
-        """A main clause with its reason, its condition or its time."""
-        conjunction = self.parts.pick(
-            ("because", "because", "because", "although", "when", "if", "before", "before", "while")
-        )
-        conditional = conjunction in ("when", "if")
-        tense: Tense = "present" if conditional or self.random() < 0.5 else "past"
-        event = conjunction in ("before", "while") or conditional and self.random() < 0.4
-        subject = self.parts.subject(PERSONS if self.random() < 0.9 else ["animals"])
-        while not (event or subject.pronoun):
-            subject = self.parts.subject(PERSONS)
-        if event:
-            verbs = self.events.steps if conjunction == "before" else self.events.deeds
-        else:  # nobody says "I help you if I am friendly"
-            verbs = self.events.moody if conditional or subject.pronoun in ("I", "we") else self.events.explained
-        verb = self.events.verb_for(subject, verbs, past=tense == "past")
-        moods: Sequence[Mood] = ("present", "present", "can", "should", "will") if conditional else (tense,)
-        plain = conjunction != "although"
-        main = self.events.action(
-            Request(verb=verb, subject=subject, moods=moods, brief=True, plain=plain, timeless=True)
-        )
-        if event:
-            inner = self._event(conjunction, tense, subject, verb)
-            while same_noun(main, inner):
-                inner = self._event(conjunction, tense, subject, verb)
-        else:
-            inner = self._circumstance(conjunction, tense, subject, verb, main)
+    def _two_clauses(self) -> Pair:
+        """A main clause with its reason or its time."""
+        conjunction = self._pick(("because", "because", "although", "when", "before", "while"))
+        mood = "past" if conjunction != "when" and self.random() < 0.5 else "present"
+        subject = self._subject((*PERSONS, "animals"))
+        main = self._clause(subject, brief=True, moods=(mood,))
+        again = subject.pronoun if self.random() < 0.7 else None
+        other = self._by_pronoun(again, subject.lemma) if again else self._other_subject(subject)
+        inner = self._clause(other, brief=True, moods=(mood,))
         return joined(main, conjunction, inner, inner_first=self.random() < 0.35)
 
-    def _circumstance(self, conjunction: str, tense: Tense, subject: Subject, verb: Verb, main: Clause) -> Clause:
-        """A clause that explains another one, or that speaks against it: of the same person, or of the weather."""
-        again = subject.again()
-        contrary = conjunction == "although" and not main.verb.negation
-        places = {word.text for place in (main.place, main.complement) if place for word in place.english}
-        outside = not places.isdisjoint(OUTSIDE)
-        if again is None or (outside or not places.isdisjoint(INSIDE)) and self.random() < 0.6:
-            return self.events.about_weather(tense, fine=outside != contrary)
-        feelings, intents = self._against(verb) if contrary else ([verb.reason] if verb.reason else [], verb.aims)
-        if feelings and (subject.group == "animals" or not intents or self.random() < 0.5):
-            return self.events.being(again, tense, self.parts.pick(feelings), plain=True)
-        other = self._other_verb(verb, again, [self.events.named[name] for name in intents])
-        unwilling = "pleasant" not in other.traits and conjunction not in ("when", "if")
-        moods: Sequence[Mood] = ("wanted",) if tense == "past" else ("want", "must") if unwilling else ("want",)
-        return self._inner(other, again, moods)
+    def _clause(
+        self,
+        subject: Subject | None = None,
+        *,
+        asking: bool = False,
+        opening: bool = False,
+        brief: bool = False,
+        moods: Sequence[str] = MOODS,
+    ) -> Clause:
+        """What somebody does, or how somebody is.
 
-    def _against(self, verb: Verb) -> tuple[list[str], list[str]]:
-        """Feelings and intents that would rather keep one from doing it."""
-        feelings = [feeling for feeling in ("tired", "hungry") if feeling != verb.reason]
-        hindering = [name for name in ("work", "sleep") if name not in (*verb.aims, verb.english[0])]
-        return feelings, [name for name in hindering if not (name == "sleep" and verb.reason == "tired")]
+        Args:
+            subject: who; None: anybody.
+            asking: whether it is a question in which English needs "do".
+            opening: whether its German verb opens the sentence: one of those that do so often enough to be learnt.
+            brief: a part of a longer sentence, with little beside its verb.
+            moods: tenses and modal verbs to choose from.
+        """
+        subject = subject or self._subject((*PERSONS, "animals"), not_i=asking)
+        mood, negated = self._pick(moods), self.random() < 0.2
+        if mood in ("present", "past") and self.random() < 0.2 or opening and mood == "present":
+            clause = Clause(subject.phrase, be(subject.person, past=mood == "past", negated=negated))
+            adjective = self._pick(subject.adjectives)
+            clause.complement = single(adjective.english, adjective.german)
+            self._add_circumstances(clause, "", mood, brief=True)
+            return clause
+        verb = self._pick(self.verbs[subject.group])
+        while (
+            mood == "past" and verb.english[2] == "-"  # it would look like the present
+            or mood == "past" and opening and verb.auxiliary == "-"
+            or brief and verb.prefix and subject.pronoun == "I"  # "abhole" and the like would be too rare to be learnt
+        ):  # fmt: skip
+            verb = self._pick(self.verbs[subject.group])
+        negated = negated and mood not in ("must", "should")  # "must not" is another verb in German
+        clause = Clause(subject.phrase, verb_group(verb, mood, subject.person, negated=negated, asking=asking))
+        self._add_objects(clause, verb, subject)
+        self._add_circumstances(clause, verb.where, TIMES.get(mood, "present"), brief=brief)
+        return clause
 
-    def _event(self, conjunction: str, tense: Tense, subject: Subject, verb: Verb) -> Clause:
-        """What happens next, meanwhile, or whenever the main clause is to happen."""
-        if conjunction == "before":
-            again = subject.again()
-            if again is None:
-                return self.events.about_rain(tense)
-            awake = verb.reason == "tired" or "morning" in verb.traits  # no breakfast before one sleeps
-            verbs = self.events.awake if awake else self.events.steps
-            other = self._other_verb(verb, again, verbs, past=tense == "past")
-            return self._inner(other, again, (tense,))
-        verbs = self.events.lasting if conjunction == "while" else self.events.occasions
-        return self._inner(self._other_verb(verb, None, verbs), None, (tense,))
+    def _add_objects(self, clause: Clause, verb: Verb, subject: Subject) -> None:
+        if verb.whom:
+            indirect, _ = self._object(verb.whom, "dative", subject, definite=True, pronoun_share=0.25)
+            if verb.what and self.random() < 0.4:
+                indirect = opened("to", indirect)  # and it comes last in English
+            clause.objects.append(indirect)
+            clause.known.append(indirect)
+        if verb.what:
+            share = 0.0 if verb.whom or verb.what[0] != "people" else 0.25
+            direct, known = self._object(
+                verb.what, "accusative", subject, negation=clause.verb.negation, pronoun_share=share
+            )
+            last = clause.objects and clause.objects[0].english[0].text == "to"
+            clause.objects.insert(0 if last else 1, direct)
+            (clause.known if known else clause.new).append(direct)
 
-    def _inner(self, verb: Verb, subject: Subject | None, moods: Sequence[Mood]) -> Clause:
-        return self.events.action(
-            Request(verb=verb, subject=subject, moods=moods, brief=True, inner=True, plain=True, timeless=True)
+    def _add_circumstances(self, clause: Clause, where: str, time: str, *, brief: bool) -> None:
+        """When, where, with whom."""
+        chance = self.random()
+        if chance < 0.12:
+            often = self._pick(self.words.phrases["often"])
+            clause.often = None if clause.verb.negation else fixed(often)
+        elif chance < (0.2 if brief else 0.45):
+            clause.time = fixed(self._pick(self.words.phrases[time]))
+        if where == "at" and self.random() < (0.15 if brief else 0.35):
+            clause.place = self._place("cities", 0, "dative")
+        if where == "to" and self.random() < 0.75:
+            clause.complement = self._place("abroad", 1, "accusative")
+        if where == "at" and not clause.objects and self.random() < 0.2:
+            noun = self._noun("friends")
+            clause.company = prepositional("with", "mit", self._noun_phrase(noun, "dative", definite=True))
+
+    def _place(self, names: str, way: int, case: Case) -> Phrase:
+        """Where something happens (way 0) or leads to (way 1)."""
+        if self.random() < 0.2:
+            return fixed(self._pick(self.words.phrases[names]))
+        noun = self._noun(self._pick(("rooms", "town", "town")))
+        english, german = self.words.places[noun.lemma][way]
+        return prepositional(english, german, self._noun_phrase(noun, "dative" if german == "zu" else case))
+
+    def _subject(self, groups: Sequence[str], *, not_i: bool = False) -> Subject:
+        """A pronoun, a name or a noun."""
+        if self.random() < 0.36:
+            return self._by_pronoun(self._pick(DRAWN[3:] if not_i else DRAWN))
+        group = self._pick(groups)
+        if group == "names":
+            name = self._pick(self.names)
+            return Subject(single(name, name), "he", self.words.names[name], name, self.feelings)
+        noun = self._noun(group)
+        person: Person = "they" if noun.gender == "plural" else "he"
+        again = (
+            None if group == "animals" else {"masculine": "he", "feminine": "she", "plural": "they"}.get(noun.gender)
         )
+        phrase = self._noun_phrase(noun, "nominative", of_share=0.1)
+        return Subject(phrase, person, again, noun.lemma, noun.adjectives, group)
 
-    def _other_verb(self, verb: Verb, subject: Subject | None, verbs: Sequence[Verb], *, past: bool = False) -> Verb:
-        """A verb, for the subject if there is one, that says something new."""
+    def _by_pronoun(self, which: str, lemma: str = "") -> Subject:
+        return Subject(pronoun(which, "nominative"), PRONOUNS[which], which, lemma, self.feelings)
+
+    def _other_subject(self, subject: Subject) -> Subject:
+        """Somebody else: not "Anna sleeps while Anna works"."""
         while True:
-            other = self.events.verb_for(subject, verbs, inner=True, past=past)
-            if other.german != verb.german:
+            other = self._subject((*PERSONS, "animals"))
+            if other.lemma != subject.lemma or not other.lemma:
                 return other
 
+    def _object(
+        self,
+        groups: Sequence[str],
+        case: Case,
+        subject: Subject,
+        *,
+        definite: bool = False,
+        negation: tuple[English, ...] = (),
+        pronoun_share: float = 0.0,
+    ) -> tuple[Phrase, bool]:
+        """An object that is not the subject, and whether the listener knows it."""
+        chance = self.random()
+        if chance < pronoun_share:
+            return pronoun(self._pick(OTHERS.get(subject.pronoun or "", tuple(PRONOUNS))), case), True
+        if pronoun_share and chance > 0.9:
+            name = self._pick([name for name in self.names if name != subject.lemma])
+            return single(name, name), True
+        noun = self._noun(self._pick(groups))
+        while noun.lemma == subject.lemma:
+            noun = self._noun(self._pick(groups))
+        determiner = self._determiner(noun, owner=subject.pronoun, definite=definite)
+        if determiner.definite:
+            return self._noun_phrase(noun, case, determiner=determiner, of_share=0.1), True
+        if negation and determiner.english != "a":
+            determiner = DETERMINERS["bare"]  # "not two" is not "kein"
+        return noun_phrase(noun, determiner, self._adjective(noun), case, negation=negation), False
 
-def same_noun(one: Clause, other: Clause) -> bool:
-    """Whether two clauses have the same noun or name as subject: not "Anna sleeps while Anna works"."""
-    if one.by_pronoun or other.by_pronoun:
-        return False
-    first, second = sorted(clause.subject.english[-1].text for clause in (one, other))
-    return second.startswith(first)  # neither "teacher" with "teachers"
+    def _noun(self, group: str) -> Noun:
+        return self._pick(self.words.nouns[group])
+
+    def _noun_phrase(
+        self,
+        noun: Noun,
+        case: Case,
+        *,
+        definite: bool = False,
+        determiner: Determiner | None = None,
+        of_share: float = 0.0,
+    ) -> Phrase:
+        determiner = determiner or self._determiner(noun, definite=definite)
+        phrase = noun_phrase(noun, determiner, self._adjective(noun), case)
+        if determiner.english != "the" or self.random() > of_share:
+            return phrase
+        owner = self._noun(self._pick(("people", "friends")))
+        of = opened("of", self._noun_phrase(owner, "genitive", definite=True))
+        return Phrase(phrase.english + of.english, phrase.german + of.german)
+
+    def _determiner(self, noun: Noun, *, owner: str | None = None, definite: bool = False) -> Determiner:
+        """One that suits the noun; a possessive is most often that of the owner, a pronoun."""
+        names = [name for name in noun.determiners if not definite or name == "own" or DETERMINERS[name].definite]
+        name = self._pick(names)
+        if name == "own":
+            name = POSSESSIVE_OF[owner] if owner and self.random() < 0.7 else self._pick(list(POSSESSIVES))
+        return DETERMINERS[name]
+
+    def _adjective(self, noun: Noun) -> Adjective | None:
+        return self._pick(noun.adjectives) if self.random() < 0.28 else None
+
+    def _pick(self, choices: Sequence[Choice]) -> Choice:
+        return choices[int(self.random() * len(choices))]
 
 
 def joined(main: Clause, conjunction: str, inner: Clause, *, inner_first: bool) -> Pair:
     """A main clause with a subordinate one; a comma that only German writes goes with the conjunction."""
     word = English(conjunction)
-    opening = CONJUNCTIONS[conjunction], (word,)
+    opening: German = (CONJUNCTIONS[conjunction], (word,))
     if inner_first:
         comma = English(",")
-        english = [word, *inner.english(), comma, *main.english()]
-        german = [opening, *inner.german_subordinate(), (",", (comma,)), *main.german_from_verb()]
-    else:
-        english = [*main.english(), word, *inner.english()]
-        german = [*main.german_statement(), (",", (word,)), opening, *inner.german_subordinate()]
-    return finish(english, german, ".")
-
-
-def finish(english: list[English], german: list[German], mark: str) -> Pair:
-    """The pair: capitals at the beginning, a mark at the end, and each link as two numbers."""
-    end = English(mark)
-    english.append(end)
-    german.append((mark, (end,)))
-    for number, word in enumerate(english):
-        word.number = number
-    links = [LINKS[number][word.number] for number, (_, words) in enumerate(german) for word in words]
-    return Pair(
-        source=_capitalised(" ".join([word.text for word in english])),
-        target=_capitalised(" ".join([text for text, _ in german])),
-        links=tuple(links),
-    )
-
-
-def _capitalised(sentence: str) -> str:
-    return sentence[0].upper() + sentence[1:]
+        front: list[German] = [opening, *inner.german_subordinate(), (",", (comma,))]
+        return finish([word, *inner.english(), comma, *main.english()], main.german(front=front), ".")
+    german = [*main.german(), (",", (word,)), opening, *inner.german_subordinate()]
+    return finish([*main.english(), word, *inner.english()], german, ".")

@@ -3,26 +3,24 @@
 A plural is a noun of its own here (gender "plural"): German articles and endings treat it just so.
 """
 
-import functools
 import tomllib
+from collections.abc import Iterator
+from functools import cache
 from importlib import resources
-from typing import Literal, NamedTuple, TypedDict
+from typing import Literal, NamedTuple
 
-Case = Literal["nominative", "accusative", "dative"]
+Case = Literal["nominative", "accusative", "dative", "genitive"]
 Gender = Literal["masculine", "feminine", "neuter", "plural"]
 Person = Literal["I", "he", "they"]  # verbs agree with these three only: "we" goes with "they", names with "he"
 Forms = dict[tuple[Gender, Case], str]
 
-CASES: tuple[Case, ...] = ("nominative", "accusative", "dative")
+CASES: tuple[Case, ...] = ("nominative", "accusative", "dative", "genitive")
 GENDERS: tuple[Gender, ...] = ("masculine", "feminine", "neuter", "plural")
-FAMILY = ["parents", "siblings"]  # the lexicon says "family" for both
-PERSONS = ["adults", "children", "helpers", "friends", *FAMILY, "names"]  # and "persons" for all of these
 GENDER_OF_ARTICLE: dict[str, Gender] = {"der": "masculine", "die": "feminine", "das": "neuter"}
 
 
-def table(nominative: str, accusative: str, dative: str) -> Forms:
-    """Forms by gender and case; each line lists masculine, feminine, neuter and plural, "-" for an empty ending."""
-    lines = (nominative, accusative, dative)
+def _table(*lines: str) -> Forms:
+    """Forms by gender and case; a line for each case lists those of each gender, "-" for an empty ending."""
     return {
         (gender, case): form.strip("-")
         for case, line in zip(CASES, lines, strict=True)
@@ -30,11 +28,12 @@ def table(nominative: str, accusative: str, dative: str) -> Forms:
     }
 
 
-THE = table("der die das die", "den die das die", "dem der dem den")
-STRONG = table("er e es e", "en e es e", "em er em en")
-WEAK = table("e e e en", "en e e en", "en en en en")  # after der, dieser
-MIXED = table("er e es en", "en e es en", "en en en en")  # after ein, kein, mein
-EIN = table("- e - e", "en e - e", "em er em en")
+THE = _table("der die das die", "den die das die", "dem der dem den", "des der des der")
+STRONG = _table("er e es e", "en e es e", "em er em en", "en er en er")
+WEAK = _table("e e e en", "en e e en", "en en en en", "en en en en")  # after der, dieser
+MIXED = _table("er e es en", "en e es en", "en en en en", "en en en en")  # after ein, kein, mein
+DIES = _table("er e es e", "en e es e", "em er em en", "es er es er")
+EIN = _table("- e - e", "en e - e", "em er em en", "es er es er")
 
 
 class Determiner(NamedTuple):
@@ -53,7 +52,7 @@ class Determiner(NamedTuple):
     definite: bool
 
 
-def _inflected(english: str, stem: str, *, like: Forms, endings: Forms, definite: bool) -> Determiner:
+def _inflected(english: str, stem: str, like: Forms, endings: Forms, definite: bool) -> Determiner:
     return Determiner(english, {key: stem + ending for key, ending in like.items()}, endings, definite)
 
 
@@ -61,22 +60,18 @@ def _unchanging(english: str, german: str) -> Determiner:
     return Determiner(english, dict.fromkeys(THE, german), STRONG, definite=False)
 
 
+POSSESSIVES = {"my": "mein", "our": "unser", "his": "sein", "her": "ihr", "their": "ihr"}
 DETERMINERS: dict[str, Determiner] = {
     "the": Determiner("the", THE, WEAK, definite=True),
-    "this": _inflected("this", "dies", like=STRONG, endings=WEAK, definite=True),
-    "these": _inflected("these", "dies", like=STRONG, endings=WEAK, definite=True),
-    "a": _inflected("a", "ein", like=EIN, endings=MIXED, definite=False),
-    "no": _inflected("no", "kein", like=EIN, endings=MIXED, definite=False),
-    "not a": _inflected("a", "kein", like=EIN, endings=MIXED, definite=False),
-    "not bare": _inflected("", "kein", like=EIN, endings=MIXED, definite=False),
+    "this": _inflected("this", "dies", DIES, WEAK, True),
+    "these": _inflected("these", "dies", DIES, WEAK, True),
+    "a": _inflected("a", "ein", EIN, MIXED, False),
     "bare": _unchanging("", ""),
     "two": _unchanging("two", "zwei"),
     "three": _unchanging("three", "drei"),
-} | {
-    english: _inflected(english, stem, like=EIN, endings=MIXED, definite=True)
-    for english, stem in {"my": "mein", "our": "unser", "his": "sein", "her": "ihr", "their": "ihr"}.items()
+    **{english: _inflected(english, stem, EIN, MIXED, True) for english, stem in POSSESSIVES.items()},
 }
-POSSESSIVES = {"I": "my", "we": "our", "he": "his", "she": "her", "they": "their"}
+KEIN = _inflected("", "kein", EIN, MIXED, False)  # what "not" makes of "ein" and of no article
 
 
 class Adjective(NamedTuple):
@@ -87,15 +82,6 @@ class Adjective(NamedTuple):
     stem: str
 
 
-class Determiners(NamedTuple):
-    """Names of the determiners that suit a noun ("own": a possessive)."""
-
-    definite: list[str]
-    indefinite: list[str]
-    either: list[str]
-    none: list[str]  # "no", if it suits
-
-
 class Noun(NamedTuple):
     """A noun in one number.
 
@@ -103,215 +89,130 @@ class Noun(NamedTuple):
         english: one word, or two that German joins to one ("train", "station").
         german: its form in each case.
         gender: its gender.
-        pronoun: what stands for it in a later clause; None where German and English would not agree on it.
-        lemma: its singular, the same for both numbers.
-        group: name of its group in the lexicon, which decides on
-        determiners: what suits it, and
-        adjectives: what it can be.
+        lemma: its English singular, the same for both numbers.
+        determiners: names of those that suit it.
+        adjectives: those that suit it.
     """
 
-    english: tuple[str, ...]
+    english: list[str]
     german: dict[Case, str]
     gender: Gender
-    pronoun: str | None
     lemma: str
-    group: str
-    determiners: Determiners
+    determiners: list[str]
     adjectives: list[Adjective]
 
 
-class Group(NamedTuple):
-    """Nouns of a kind."""
-
-    singulars: list[Noun]
-    plurals: list[Noun]
-
-
 class Fixed(NamedTuple):
-    """A fixed phrase: English words, and German words each with the numbers of the English words it renders."""
+    """A fixed phrase: English words, and German words each with the numbers of the English words that it renders."""
 
-    english: tuple[str, ...]
-    german: tuple[tuple[str, tuple[int, ...]], ...]
-
-
-class Place(NamedTuple):
-    """How one is at a place and how one goes to it: (English preposition, German preposition)."""
-
-    at: tuple[str, str]
-    to: tuple[str, str]
-
-
-Trait = Literal[
-    "reflexive",  # "sich" follows
-    "recipient",  # somebody receives the object
-    "beneficiary",  # can be done for somebody
-    "company",  # can be done with somebody
-    "pronouns",  # the object can be a pronoun
-    "state",  # no action, so neither "today" nor "can"
-    "happens",  # nobody wants to do it, or should
-    "lasting",  # takes so long that something else happens meanwhile
-    "pleasant",  # can be liked
-    "once",  # not done every day
-    "morning",  # done in the morning
-    "lack",  # "no" suits its object: "has no car"
-    "occasion",  # others may react to it
-    "making",  # the object is new to the subject, not "my letter"
-]
+    english: list[str]
+    german: list[tuple[str, list[int]]]
 
 
 class Verb(NamedTuple):
-    """A verb with its forms and with what it asks for.
+    """A verb.
 
     Attributes:
-        english: plain form, third person singular, past.
-        particle: an English word that goes with it ("up" of "wake up"); "" for none.
-        german: present for I, he, they; the last is also the plain form.
-        prefix: the separable German prefix; "" for none.
-        auxiliary: "haben" or "sein", which makes the perfect together with
-        participle: "gesehen"; "" where the past is a single word:
-        preterite: past for I, he, they.
-        who: groups of its subjects.
-        what: groups of its objects; empty without an object.
-        case: case of the object.
-        preposition: (English, German) before the object; None for none.
-        where: groups of places at which it happens.
-        to: groups of places to which it leads.
-        clauses: conjunctions of the clauses that it takes in place of an object.
-        reason: the adjective that tells why somebody does it; "" for none.
-        aims: the plain English forms of verbs that tell what somebody does it for.
-        traits: what else is true of it.
+        english: plain form, third person singular and past; "-" where that looks like the present.
+        particle: an English word that belongs to it ("up"), if any.
+        german: the form for each person; that of "they" is the plain form, too.
+        prefix: the separable one, if any.
+        auxiliary: "hat" or "ist"; "-" where the past is a form of its own.
+        past: the participle, or the past forms of "he" and "they".
+        who: groups of its subjects; for opinions the conjunctions that follow.
+        what: groups of its accusative objects.
+        whom: groups of its dative objects.
+        where: "at": it happens at a place; "to": it leads to one.
     """
 
-    english: tuple[str, str, str]
+    english: list[str]
     particle: str
     german: dict[Person, str]
     prefix: str
     auxiliary: str
-    participle: str
-    preterite: dict[Person, str]
+    past: list[str]
     who: list[str]
     what: list[str]
-    case: Case
-    preposition: tuple[str, str] | None
-    where: list[str]
-    to: list[str]
-    clauses: list[str]
-    reason: str
-    aims: list[str]
-    traits: frozenset[Trait]
+    whom: list[str]
+    where: str
 
 
 class Lexicon(NamedTuple):
-    """All words, by what they are used for."""
+    """All words. `places` has for each lemma (English, German) prepositions for "at" and "to"."""
 
-    groups: dict[str, Group]
+    nouns: dict[str, list[Noun]]
+    places: dict[str, list[list[str]]]
     adjectives: dict[str, Adjective]
     names: dict[str, str]
-    places: dict[tuple[str, ...], Place]
     phrases: dict[str, list[Fixed]]
     verbs: list[Verb]
+    opinions: list[Verb]
 
 
-class _GroupEntry(TypedDict):
-    determiners: str
-    adjectives: str
-    words: dict[str, str]
-
-
-@functools.cache
+@cache
 def lexicon() -> Lexicon:
-    """The dictionary of the task."""
-    file = resources.files("seq2see.tasks.translation").joinpath("lexicon.toml")
-    entries = tomllib.loads(file.read_text(encoding="utf-8"))
-    adjectives = {english: _adjective(english, german) for english, german in entries["adjectives"].items()}
+    """The words of lexicon.toml."""
+    read = tomllib.loads(
+        resources.files("seq2see.tasks.translation").joinpath("lexicon.toml").read_text(encoding="utf-8")
+    )
+    adjectives = {
+        english: Adjective(english, german.split()[0], german.split()[-1])
+        for english, german in read["adjectives"].items()
+    }
     return Lexicon(
-        groups={name: _group(name, entry, adjectives) for name, entry in entries["nouns"].items()},
+        nouns={group: list(_nouns(entry, adjectives)) for group, entry in read["nouns"].items()},
+        places={place: [each.split(" / ") for each in ways.split(", ")] for place, ways in read["places"].items()},
         adjectives=adjectives,
-        names=entries["names"],
-        places={
-            tuple(noun.split()): Place(at=_preposition(ways["at"]), to=_preposition(ways["to"]))
-            for noun, ways in entries["places"].items()
-        },
-        phrases={
-            kind: [_fixed(english, german) for english, german in phrases.items()]
-            for kind, phrases in entries["phrases"].items()
-        },
-        verbs=[_verb(entry) for entry in entries["verbs"]],
+        names=read["names"],
+        phrases={kind: [_fixed(*each) for each in entries.items()] for kind, entries in read["phrases"].items()},
+        verbs=[_verb(*each) for each in read["verbs"].items()],
+        opinions=[_verb(*each) for each in read["opinions"].items()],
     )
 
 
-def _adjective(english: str, entry: str) -> Adjective:
-    german, *stem = entry.split(", ")
-    return Adjective(english, german, stem[0] if stem else german)
+def _nouns(group: dict, adjectives: dict[str, Adjective]) -> Iterator[Noun]:
+    determiners = group["determiners"].split()
+    suiting = [adjectives[name] for name in group["adjectives"].split()]
+    for english, german in group["words"].items():
+        (article, *forms), *plural = (part.split() for part in german.split(" | "))
+        lemma, *plural_english = english.split(" | ")
+        gender = GENDER_OF_ARTICLE[article]
+        one = [name for name in determiners if name not in ("two", "three")]
+        yield Noun(lemma.split(), _singular(forms, gender), gender, lemma, one, suiting)
+        for many, (form,) in zip(plural_english, plural, strict=True):
+            dative = form if form[-1] in "ns" else form + "n"
+            cases: dict[Case, str] = {case: dative if case == "dative" else form for case in CASES}
+            suits = ["these" if name == "this" else name for name in determiners if name != "a"]
+            yield Noun(many.split(), cases, "plural", lemma, suits, suiting)
 
 
-def _preposition(entry: str) -> tuple[str, str]:
-    english, german = entry.split(" = ")
-    return english, german
-
-
-def _group(name: str, entry: _GroupEntry, adjectives: dict[str, Adjective]) -> Group:
-    suiting = [adjectives[each] for each in entry["adjectives"].split()]
-    words = entry["determiners"].split()
-    some = ["two", "three"] if name in (*PERSONS, "animals") else ["bare", "two", "three"]
-    in_plural = {"a": some, "this": ["these"]}
-    singular = _determiners(words)
-    plural = _determiners([each for word in words for each in in_plural.get(word, [word])])
-    group = Group([], [])
-    for english, german in entry["words"].items():
-        lemma, *plurals = english.split(" | ")
-        first, *others = german.split(" | ")
-        article, nominative = first.split()
-        gender, oblique = GENDER_OF_ARTICLE[article], (others[1:] or [nominative])[0]
-        cases: dict[Case, str] = {"nominative": nominative, "accusative": oblique, "dative": oblique}
-        pronoun = {"masculine": "he", "feminine": "she"}.get(gender)
-        group.singulars.append(Noun(tuple(lemma.split()), cases, gender, pronoun, lemma, name, singular, suiting))
-        for english_plural in plurals:
-            plain = others[0].removeprefix("die ")
-            cases = {"nominative": plain, "accusative": plain, "dative": plain if plain[-1] in "ns" else plain + "n"}
-            words = tuple(english_plural.split())
-            group.plurals.append(Noun(words, cases, "plural", "they", lemma, name, plural, suiting))
-    return group
-
-
-def _determiners(words: list[str]) -> Determiners:
-    indefinite = [word for word in words if word in ("a", "bare", "two", "three")]
-    none = [word for word in words if word == "no"]
-    definite = [word for word in words if word not in indefinite + none]
-    return Determiners(definite or indefinite, indefinite or definite, definite + indefinite, none)
+def _singular(forms: list[str], gender: Gender) -> dict[Case, str]:
+    nominative, genitive = forms[0], forms[-1]
+    if gender == "masculine" and not genitive.endswith("s"):  # der Junge, den Jungen, dem Jungen, des Jungen
+        return {case: nominative if case == "nominative" else genitive for case in CASES}
+    return {case: genitive if case == "genitive" else nominative for case in CASES}
 
 
 def _fixed(english: str, german: str) -> Fixed:
-    words = (word.split(":") for word in german.split())
-    return Fixed(tuple(english.split()), tuple((word, tuple(map(int, figures))) for word, figures in words))
+    words = [word.partition(":") for word in german.split()]
+    return Fixed(english.split(), [(word, [int(number) for number in numbers]) for word, _, numbers in words])
 
 
-def _groups(names: str) -> list[str]:
-    several = {"persons": PERSONS, "family": FAMILY}
-    return [group for name in names.split() for group in several.get(name, [name])]
-
-
-def _verb(entry: dict) -> Verb:
-    plain, third, past = entry["english"].split()
-    they, i, he = entry["german"].split()
-    auxiliary, participle = entry.get("perfect", " ").split(" ")
-    singular, plural = entry.get("preterite", " ").split(" ")
+def _verb(english: str, entry: dict[str, str]) -> Verb:
+    words, _, particle = english.partition(" +")
+    forms = entry["german"].split()
+    at = next(number for number, form in enumerate(forms) if form in ("hat", "ist", "-") and number >= 3)
+    prefix = forms[0] if at == 4 else ""
+    plain, i, he = forms[at - 3 : at]
     return Verb(
-        english=(plain, third, past),
-        particle=entry.get("with", ""),
-        german={"I": i, "he": he, "they": they},
-        prefix=entry.get("prefix", ""),
-        auxiliary={"hat": "haben", "ist": "sein", "": ""}[auxiliary],
-        participle=participle,
-        preterite={"I": singular, "he": singular, "they": plural},
-        who=_groups(entry.get("who", "persons")),
-        what=[group for group in _groups(entry.get("what", "")) if group != "names"],
-        case=entry.get("case", "accusative"),
-        preposition=_preposition(entry["preposition"]) if "preposition" in entry else None,
-        where=entry.get("where", "").split(),
-        to=entry.get("to", "").split(),
-        clauses=entry.get("clause", "").split(),
-        reason=entry.get("reason", ""),
-        aims=entry.get("aim", "").split(),
-        traits=frozenset(entry.get("traits", "").split()),
+        words.split(),
+        particle,
+        {"I": i, "he": he, "they": plain},
+        prefix,
+        forms[at],
+        forms[at + 1 :],
+        entry.get("who", "people friends").split(),
+        entry.get("what", "").split(),
+        entry.get("whom", "").split(),
+        entry.get("where", ""),
     )

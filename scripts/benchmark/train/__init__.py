@@ -9,10 +9,10 @@ then our step with Lightning around it.
 from collections.abc import Iterator
 from importlib.util import find_spec
 
+from benchmark.apart import apart
+from benchmark.figure import Figure, Rounds
+from benchmark.train import causes, framework, peers, stream
 from seq2see.options import BenchmarkOptions
-from seq2see.runs.benchmark.apart import apart
-from seq2see.runs.benchmark.figure import Figure, Rounds
-from seq2see.runs.benchmark.train import causes, framework, peers, stream
 
 STEPS = 4  # a round
 

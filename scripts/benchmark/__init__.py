@@ -7,9 +7,9 @@ import importlib
 import json
 from pathlib import Path
 
+from benchmark.figure import Figure
+from benchmark.machine import Machine
 from seq2see.options import BenchmarkOptions
-from seq2see.runs.benchmark.figure import Figure
-from seq2see.runs.benchmark.machine import Machine
 from seq2see.tasks.whole_file import write_text
 
 __all__ = ["Figure", "benchmark"]
@@ -25,7 +25,7 @@ def benchmark(options: BenchmarkOptions) -> list[Figure]:
     print(f"{machine}\n")
     figures: list[Figure] = []
     for suite in options.suites():
-        module = importlib.import_module(f"seq2see.runs.benchmark.{suite.value}")
+        module = importlib.import_module(f"benchmark.{suite.value}")
         print(f"{suite.value}\n{'-' * len(suite.value)}")
         for figure in module.figures(options):
             figures.append(figure)

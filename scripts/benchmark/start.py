@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
+from benchmark.figure import Figure
 from seq2see.options import COMMANDS, BenchmarkOptions
-from seq2see.runs.benchmark.figure import Figure
 
 IMPORTS = "import torch, lightning"
 FIRST_STEP = """
@@ -32,7 +32,7 @@ train_run(compose_options("train", sys.argv[2:]))
 
 def figures(options: BenchmarkOptions) -> Iterator[Figure]:
     """Seconds of new processes, from the command on."""
-    scripts = Path(__file__).parents[4] / "scripts"
+    scripts = Path(__file__).parents[1]
     for command in COMMANDS:
         script = scripts / f"{command}.py"
         if script.is_file():  # not beside an installed wheel

@@ -11,8 +11,8 @@ from unittest.mock import patch
 import torch
 from torch import nn
 
-from seq2see.runs.benchmark.figure import Figure
-from seq2see.runs.benchmark.train.peers import CLIP, DROPOUT, SMOOTHING, Size
+from benchmark.figure import Figure
+from benchmark.train.peers import CLIP, DROPOUT, SMOOTHING, Size
 from seq2see.training.objective import label_smoothed_cross_entropy
 
 STEPS, LEFT_OUT = 60, 10  # timed together, and of these at the beginning

@@ -12,9 +12,9 @@ from statistics import median
 from typing import Any
 from unittest.mock import patch
 
+from benchmark.figure import Figure
 from seq2see.maps import AttentionLog
 from seq2see.options import BenchmarkOptions
-from seq2see.runs.benchmark.figure import Figure
 
 STEPS_SHOWN = 8  # moves of the slider that are timed
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmark import benchmark, solve
+from benchmark.apart import Contender, apart
+from benchmark.figure import Figure, Rounds
+from benchmark.train import peers
 from seq2see.options import BenchmarkOptions, Suite
-from seq2see.runs.benchmark import benchmark, solve
-from seq2see.runs.benchmark.apart import Contender, apart
-from seq2see.runs.benchmark.figure import Figure, Rounds
-from seq2see.runs.benchmark.train import peers
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "benchmark.py"
 

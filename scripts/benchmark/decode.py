@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmark.figure import Figure, Rounds
 from seq2see.decoding import LengthLimit, decode_sentences
 from seq2see.options import BenchmarkOptions, DecodeOptions, ModelOptions
-from seq2see.runs.benchmark.figure import Figure, Rounds
 from seq2see.transformer import Transformer
 
 D_MODEL, NUM_LAYERS, NUM_HEADS, D_FF, VOCAB_SIZE = 256, 3, 4, 1024, 8_000  # `model=small`

@@ -7,10 +7,10 @@ from statistics import median
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmark.figure import Figure
+from benchmark.machine import PRODUCTS, SIDE
+from benchmark.train.peers import Ours, Size, random_batch, work_of
 from seq2see.options import BenchmarkOptions
-from seq2see.runs.benchmark.figure import Figure
-from seq2see.runs.benchmark.machine import PRODUCTS, SIDE
-from seq2see.runs.benchmark.train.peers import Ours, Size, random_batch, work_of
 from seq2see.runs.cost import matrix_peak
 
 MIDDLE = Size(d_model=128, num_layers=2, num_heads=4, d_ff=512, vocab_size=1_000, batch_size=64, length=20)

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import torch
 
+from benchmark.apart import Contender, apart
+from benchmark.figure import Figure, Rounds
+from benchmark.train.peers import MARIAN, MODULES, OURS, Pairs, Size, work_of
 from seq2see.data import LengthBuckets
-from seq2see.runs.benchmark.apart import Contender, apart
-from seq2see.runs.benchmark.figure import Figure, Rounds
-from seq2see.runs.benchmark.train.peers import MARIAN, MODULES, OURS, Pairs, Size, work_of
 from seq2see.text import PAD
 
 SHORTEST, LONGEST = 3, 30  # tokens

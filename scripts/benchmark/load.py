@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmark.figure import Figure
 from seq2see.options import BenchmarkOptions
-from seq2see.runs.benchmark.figure import Figure
 
 START = """
 import json, os, resource, sys, time

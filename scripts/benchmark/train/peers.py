@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmark.apart import Contender
 from seq2see.options import ModelOptions
-from seq2see.runs.benchmark.apart import Contender
 from seq2see.text import PAD
 from seq2see.training.objective import label_smoothed_cross_entropy
 from seq2see.transformer import Transformer

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from benchmark.apart import Contender, apart
+from benchmark.figure import Figure, Rounds
+from benchmark.train import peers
+from benchmark.train.peers import Ours, Size, random_batch, work_of
 from seq2see.attention import multihead
-from seq2see.runs.benchmark.apart import Contender, apart
-from seq2see.runs.benchmark.figure import Figure, Rounds
-from seq2see.runs.benchmark.train import peers
-from seq2see.runs.benchmark.train.peers import Ours, Size, random_batch, work_of
 from seq2see.training.objective import Objective
 from seq2see.transformer import Transformer
 

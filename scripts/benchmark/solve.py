@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmark.figure import Figure
 from seq2see.options import BenchmarkOptions
-from seq2see.runs.benchmark.figure import Figure
 
 TRAIN = "import sys; from seq2see.runs.shell import run; sys.exit(run('train', sys.argv[1:]))"
 
