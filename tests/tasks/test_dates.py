@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from seq2see.options import DatesOptions
 from seq2see.tasks import make_task
-from seq2see.tasks.dates.forms import FORMS, write
+from seq2see.tasks.dates import FORMS, write
 
 SPLITS = ["train", "valid", "test"]
 ANY_DATE = st.dates(date(1000, 1, 1), date(9999, 12, 31))
@@ -302,7 +302,7 @@ def test_a_larger_training_set_begins_with_the_smaller_and_leaves_the_other_spli
 @pytest.mark.parametrize("year", [2000, 1900])
 def test_every_written_date_can_be_asked_for_and_not_one_more(year):
     sizes = {"first_year": year, "last_year": year, "valid_size": 0, "test_size": 10}
-    with pytest.raises(ValueError, match=r"task.ood_size \(99999\) asks for more than exist: (\d+) written") as error:
+    with pytest.raises(ValueError, match=r"task.ood_size \(99999\) asks for more than exist: (\d+) pairs") as error:
         dates(**sizes, ood_size=99_999)
     exist_ood = int(error.value.args[0].split("exist: ")[1].split(" ")[0])
     exist = len(written(year)) - exist_ood
@@ -310,7 +310,7 @@ def test_every_written_date_can_be_asked_for_and_not_one_more(year):
     task = dates(**sizes, train_size=exist - 10, ood_size=exist_ood)
 
     assert {pair.source for pair in [*all_pairs(task), *task.pairs("ood")]} == set(written(year))
-    with pytest.raises(ValueError, match=rf"task.train_size \({exist - 9}\).*{exist} written .* {exist - 10} of them"):
+    with pytest.raises(ValueError, match=rf"task.train_size \({exist - 9}\).*{exist} pairs .* {exist - 10} of them"):
         dates(**sizes, train_size=exist - 9)
 
 

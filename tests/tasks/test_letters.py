@@ -102,12 +102,12 @@ def test_every_sequence_that_exists_can_be_asked_for_and_not_one_more(vocab_size
     everything = all_pairs(letters(train_size=left, **sizes))
 
     assert len({pair.source for pair in everything}) == exist
-    with pytest.raises(ValueError, match=rf"task.train_size \({left + 1}\).*{exist} distinct .* {left} of them"):
+    with pytest.raises(ValueError, match=rf"task.train_size \({left + 1}\).*{exist} pairs .* {left} of them"):
         letters(train_size=left + 1, **sizes)
 
 
 def test_too_large_a_test_set_is_named_by_its_own_key():
-    with pytest.raises(ValueError, match=r"task.test_size \(99\) asks for more than exist: 2 distinct"):
+    with pytest.raises(ValueError, match=r"task.test_size \(99\) asks for more than exist: 2 pairs"):
         letters(vocab_size=2, min_length=1, max_length=1, test_size=99)
 
 

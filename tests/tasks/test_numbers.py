@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from seq2see.options import NumbersOptions
 from seq2see.tasks import make_task
-from seq2see.tasks.numbers.forms import FORMS
+from seq2see.tasks.numbers import FORMS
 
 SPLITS = ["train", "valid", "test"]
 PAIRS_OF_FORMS = [(source, target) for source in FORMS for target in FORMS if source != target]
@@ -285,14 +285,12 @@ def test_every_number_that_exists_can_be_asked_for_and_not_one_more(max_number, 
     task = numbers(train_size=left, **sizes)
 
     assert {value(pair) for pair in all_pairs(task)} == set(range(max_number + 1))
-    with pytest.raises(
-        ValueError, match=rf"task.train_size \({left + 1}\).*: {max_number + 1} numbers.* {left} of them"
-    ):
+    with pytest.raises(ValueError, match=rf"task.train_size \({left + 1}\).*: {max_number + 1} pairs.* {left} of them"):
         numbers(train_size=left + 1, **sizes)
 
 
 def test_too_many_of_the_split_ood_and_too_large_numbers_are_named():
-    with pytest.raises(ValueError, match=r"task.ood_size \(1001\) asks for more than exist: 1000 numbers"):
+    with pytest.raises(ValueError, match=r"task.ood_size \(1001\) asks for more than exist: 1000 pairs"):
         numbers(max_number=19_999, ood_size=1001)
     with pytest.raises(ValueError, match=r"task.max_number \(1000000\) must be at most 999999"):
         numbers(max_number=1_000_000)
