@@ -166,17 +166,13 @@ def test_each_symbol_of_month_and_day_is_linked_to_what_it_is_read_from(template
     assert " ".join(marked) == links
 
 
-def test_every_pair_of_the_task_reads_back_to_its_target_within_the_years():
-    task = dates(first_year=1987, last_year=2011)
+def test_the_pairs_are_within_the_years_and_all_months_about_equally_frequent():
+    task = dates(first_year=1987, last_year=2011, train_size=6600)
     for pair in [*all_pairs(task), *task.pairs("ood")]:
-        found, _ = read(pair.source)
-        assert " ".join(found.isoformat()) == pair.target
-        assert 1987 <= found.year <= 2011
+        assert [*read(pair.source)[0].isoformat()] == pair.target.split(" ")
+        assert "1 9 8 7" <= pair.target[:7] <= "2 0 1 1"
 
-
-def test_all_months_are_about_equally_frequent():
-    months = [pair.target[10:13] for pair in dates(train_size=6600).pairs("train")]
-
+    months = [pair.target[10:13] for pair in task.pairs("train")]
     assert len(set(months)) == 12 and all(400 < months.count(month) < 700 for month in set(months))
 
 

@@ -1,8 +1,6 @@
 """`copy`, `reverse` and `sort`: which pairs there are, and what their links say."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from seq2see.options import LettersOptions
 from seq2see.tasks import make_task
@@ -49,30 +47,6 @@ def test_rare_short_sequences_are_left_for_training():
     short = {split: sum(len(word) == 1 for word in sources(task, split)) for split in SPLITS}
 
     assert short["train"] >= 13 and short["test"] >= 1
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.integers(1, 3), st.integers(1, 3), st.data())
-def test_every_sequence_that_exists_can_be_asked_for_and_not_one_more(vocab_size, max_length, data):
-    exist = sum(vocab_size**length for length in range(1, max_length + 1))
-    test_size = data.draw(st.integers(0, exist - 1))
-    valid_size = data.draw(st.integers(0, exist - 1 - test_size))
-    sizes = {"vocab_size": vocab_size, "min_length": 1, "max_length": max_length}
-    sizes |= {"test_size": test_size, "valid_size": valid_size}
-    left = exist - test_size - valid_size
-
-    everything = sources(letters(train_size=left, **sizes), *SPLITS)
-
-    assert len({*map(tuple, everything)}) == exist
-    with pytest.raises(ValueError, match=rf"task.train_size \({left + 1}\).*{exist} pairs .* {left} of them"):
-        letters(train_size=left + 1, **sizes)
-
-
-def test_too_large_a_test_set_is_named_by_its_own_key_and_what_helps():
-    with pytest.raises(
-        ValueError, match=r"task.test_size \(99\) asks for more than exist: 2 pairs.*task.vocab_size \(2"
-    ):
-        letters(vocab_size=2, min_length=1, max_length=1, test_size=99)
 
 
 def test_long_sequences_of_many_letters_are_no_trouble():

@@ -60,6 +60,27 @@ def test_the_split_ood_is_described_leaves_the_others_alone_and_may_be_left_out(
 
 
 @pytest.mark.parametrize(
+    ("kind", "options", "exist"),
+    [
+        ("copy", {"vocab_size": 3, "min_length": 1, "max_length": 3}, 39),
+        ("copy", {"vocab_size": 1, "min_length": 1, "max_length": 3}, 3),
+        ("numbers", {"max_number": 1}, 2),
+        ("numbers", {"max_number": 249}, 250),
+    ],
+)
+def test_every_pair_that_exists_can_be_asked_for_and_not_one_more(kind, options, exist):
+    for test_size, valid_size in ((0, 0), (1, 0), (exist // 3, exist // 2), (0, exist - 1)):
+        options = {**options, "test_size": test_size, "valid_size": valid_size}
+        left = exist - test_size - valid_size
+        pairs, _ = splits(kind, options, train_size=left)
+        assert len({pair.source for split in SPLITS[:3] for pair in pairs[split]}) == exist
+        with pytest.raises(
+            ValueError, match=rf"task.train_size \({left + 1}\).*: {exist} pairs .* {left} of them.*raise"
+        ):
+            splits(kind, options, train_size=left + 1)
+
+
+@pytest.mark.parametrize(
     ("options", "unwanted"),
     [
         ("LettersOptions('sort', train_size=3)", {"torch", "tokenizers", "datasets", "pyarrow", "seq2see.tasks.files"}),
