@@ -1,24 +1,22 @@
 """`numbers`: from digits to words, from words to digits, or from the words of one language to those of another.
 
-English, German and Chinese are our own: all parts of a number are written apart, "vier hundert sieben und zwanzig", on
-purpose, so that each word has its true alignment. Other languages come from the optional package num2words as it writes
-them, without links.
+English, German and Chinese are our own: all parts of a number are written apart, "vier hundert sieben und zwanzig", so
+that each word has its true alignment. Other languages come from the optional package num2words, without links.
 
 All lengths come equally often as far as there are enough numbers. Those below 20 are left for training: up to 99
 nothing else has their words. The split `ood` is about pairs of digits, one for each tens digit, that no number of the
 other splits has just before its last three digits: if 27 is such a pair, 27,305 and 427,305 are in `ood` alone, while
 27, 4,027 and 26,305 are not.
 
-A number has places, 0 for ones to 5 for hundred thousands. At each place it says two things: a value (the digit) and,
-but for the ones, a unit (ten, hundred, ...). A word is marked with the values and units that it says, one bit each; two
-words of two forms are linked where their marks meet. What marks the words of a form:
+A number has places, 0 for ones to 5 for hundred thousands. At each place it says a value (the digit) and, but for the
+ones, a unit (ten, hundred, ...). A word is marked with the values and units that it says, one bit each; words of two
+forms are linked where their marks meet. What marks the words of a form:
 
 - A digit says the value and the unit of its place.
-- English "four" says a value, "hundred" a unit, "twenty" and "ten" both; "thirteen" also the value of the ones;
-  "thousand" says the unit of place 3.
+- English "four" says a value, "hundred" a unit, "twenty" and "ten" both; "thirteen" also the value of the ones.
 - German is the same word by word; "und" says the unit of the tens that it joins to the ones, as "zwanzig" does too.
-- Chinese 四 says a value; 十, 百 and 千 the unit of their place; 万 that of place 4. 十 alone at the beginning says the
-  value one too. 零 says the values of the zeros that it stands for.
+- Chinese 四 says a value; 十, 百, 千 and 万 the unit of their place. 十 alone at the beginning says the value one too.
+  零 says the values of the zeros that it stands for.
 - A zero that no word says belongs to the word that says its unit ("ten thousand": the second 0 is in "thousand"), else
   to the word of the unit above ("three hundred": both zeros are in "hundred"), and so do units that no word says.
 
@@ -44,8 +42,7 @@ class Numbers:
     """Distinct pairs of a number in two forms.
 
     Raises:
-        ValueError: more pairs are asked for than exist, `task.max_number` is above 999,999, or a form is neither built
-            in nor a language of num2words, or that package is not installed or cannot write a number.
+        ValueError: there are too few numbers, or a form is neither built in nor a language that num2words can write.
     """
 
     def __init__(self, options: NumbersOptions) -> None:
@@ -65,7 +62,7 @@ class Numbers:
             options = replace(options, ood_size=0)
         groups = _groups(options.max_number, kept_back)
         sizes = {group: sum(map(len, thousands)) for group, thousands in groups.items()}
-        usual, ood = ({group: size for group, size in sizes.items() if group[0] is is_ood} for is_ood in (False, True))
+        usual, ood = ({group: size for group, size in sizes.items() if group[0] is part} for part in (False, True))
 
         def write_pair(group: tuple[bool, int], place: int) -> Pair:
             number = groups[group][place // 1000][place % 1000]

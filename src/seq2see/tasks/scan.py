@@ -85,11 +85,10 @@ class Scan:
 
 @cache
 def commands() -> tuple[Pair, ...]:
-    """All 20,910 pairs of command and actions, each once, with one sure link for each action.
+    """All 20,910 pairs of command and actions, each once, each action linked to the word that names it.
 
-    The link of an action goes to the word that names it: `I_JUMP` to `jump`, `I_TURN_LEFT` to `left` (also in
-    `turn left` and `jump around left`). So a word may have many links, and the words that only say how often or in
-    which order have none. The actions are read off those words: an alignment that missed would be a wrong command, too.
+    `I_TURN_LEFT` is linked to `left`, also in `turn left` and `jump around left`: a word may have many links, and those
+    that only say how often or in which order have none.
     """
     phrases: list[_Phrase] = [((primitive,), (0,)) for primitive in _PRIMITIVES]
     for verb, direction in product((*_PRIMITIVES, "turn"), ("left", "right")):
@@ -161,16 +160,15 @@ def _simple(pairs: Sequence[Pair], fraction: float) -> _Parts:
 
 
 def _length(pairs: Sequence[Pair], cutoff: int) -> _Parts:
-    once, test = [], []
-    for pair in pairs:
-        (once if pair.target.count(" ") < cutoff else test).append(pair)
-    if not test:
-        longest = max(pair.target.count(" ") + 1 for pair in pairs)
+    lengths = [pair.target.count(" ") + 1 for pair in pairs]
+    longest = max(lengths)
+    if cutoff >= longest:
         raise ValueError(
             f"task.length_cutoff ({cutoff}) leaves nothing to test on: the longest command has {longest} actions; "
             f"choose 1 to {longest - 1}"
         )
-    return _Parts(once, test)
+    short = [pair for pair, length in zip(pairs, lengths, strict=True) if length <= cutoff]
+    return _Parts(short, [pair for pair, length in zip(pairs, lengths, strict=True) if length > cutoff])
 
 
 def _add_primitive(pairs: Sequence[Pair], primitive: str, repeats: int) -> _Parts:
@@ -216,7 +214,7 @@ def _filler(pairs: Sequence[Pair], num_fillers: int) -> _Parts:
 
 
 def _few_shot(pairs: Sequence[Pair], num_shots: int) -> _Parts:
-    """`filler` without fillers, and some commands of its first filler, which no validation takes away."""
+    """`filler` without fillers, and some commands of its first filler."""
     once, test, *_ = _filler(pairs, 0)
     known = set(once)
     shots = [pair for pair in _filler(pairs, 1).once if pair not in known]
