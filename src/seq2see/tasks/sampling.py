@@ -1,0 +1,93 @@
+"""Distinct pairs for all splits of a task, drawn from groups that should come equally often, some of them small."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice, starmap
+from random import Random
+from typing import Generic, TypeVar
+
+from seq2see.options import DatesOptions, LettersOptions, NumbersOptions
+from seq2see.tasks.pairs import Pair
+
+Key = TypeVar("Key")
+Sizes = LettersOptions | NumbersOptions | DatesOptions
+
+
+class DistinctSampler(Generic[Key]):
+    """The members of groups, each once, in random order.
+
+    Args:
+        sizes: how many members each group has; they are numbered from 0.
+        random: chooses groups and members.
+        for_training: groups that are left for the training pairs as long as there is another choice.
+    """
+
+    def __init__(self, sizes: Mapping[Key, int], random: Random, *, for_training: Collection[Key] = ()) -> None:
+        self.total = sum(sizes.values())
+        self._sizes = sizes
+        self._random = random
+        self._for_training = for_training
+        self._num_drawn = dict.fromkeys(sizes, 0)
+        self._moved: dict[Key, dict[int, int]] = {key: {} for key in sizes}
+
+    def draw(self, percent: int) -> Iterator[tuple[Key, int]]:
+        """A random group and its next member, again and again; none beyond these percent while another is below."""
+        limits = {key: size * percent // 100 for key, size in self._sizes.items()}
+        if percent < 100:
+            limits |= dict.fromkeys(self._for_training, 0)
+        for most in (limits, self._sizes):
+            open_keys = [key for key, limit in most.items() if self._num_drawn[key] < limit]
+            while open_keys:
+                key = open_keys[self._random.randrange(len(open_keys))]
+                first, moved = self._num_drawn[key], self._moved[key]
+                place = self._random.randrange(first, self._sizes[key])
+                member = moved.get(place, place)  # a Fisher-Yates shuffle that stores only what has moved
+                moved[place] = moved.pop(first, first)
+                self._num_drawn[key] += 1
+                if self._num_drawn[key] >= most[key]:
+                    open_keys.remove(key)
+                yield key, member
+
+
+def draw_splits(
+    options: Sizes,
+    write: Callable[[Key, int], Pair],
+    usual: DistinctSampler[Key],
+    ood: DistinctSampler[Key],
+    remedy: str,
+) -> dict[str, list[Pair]]:
+    """The pairs that `write` makes of what is drawn, in the sizes that the options ask for, each source once.
+
+    The test pairs are drawn first, then the validation pairs, then the training pairs: so `task.train_size` leaves the
+    other splits as they are, and a smaller training set is the beginning of a larger one. An early split leaves some of
+    each small group for the next.
+
+    Raises:
+        ValueError: a split asks for more pairs than exist; `remedy` says what helps.
+    """
+    splits: dict[str, list[Pair]] = {}
+    sources: set[str] = set()
+    for split, sampler, percent in (
+        ("test", usual, 25),
+        ("valid", usual, 50),
+        ("train", usual, 100),
+        ("ood", ood, 100),
+    ):
+        asked = getattr(options, f"{split}_size")
+        left = sampler.total - (0 if sampler is ood else len(sources))
+        if asked <= left:
+            splits[split] = list(islice(_new(starmap(write, sampler.draw(percent)), sources), asked))
+            left = len(splits[split])  # fewer where two members are written alike
+        if asked > left:
+            which = "of the split ood" if sampler is ood else "outside the split ood"
+            raise ValueError(
+                f"task.{split}_size ({asked}) asks for more than exist: {sampler.total} pairs {which}, {left} of them "
+                f"for this split; ask for fewer, or {remedy}"
+            )
+    return splits
+
+
+def _new(pairs: Iterable[Pair], sources: set[str]) -> Iterator[Pair]:
+    for pair in pairs:
+        if pair.source not in sources:
+            sources.add(pair.source)
+            yield pair
