@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 
 from seq2see.data import Batch, EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import decode_sentences, evaluation_mode
+from seq2see.decoding import Trained, decode_sentences, evaluation_mode
 from seq2see.decoding.hypothesis import next_log_probs
-from seq2see.evaluation import one_line
+from seq2see.evaluation import Evaluation, one_line
+from seq2see.maps.attended import Asked, CrossHead, aligning_head
 from seq2see.maps.capture import capture
 from seq2see.maps.cases import Case, Found, Side, render
 from seq2see.maps.cases.flags import flags_of, report, spread, unattended_words
-from seq2see.runs.checkpoint import Trained
-from seq2see.runs.evaluate.evaluation import Evaluation
-from seq2see.runs.translate.links import Asked, CrossHead, aligning_head
 from seq2see.text import UNK
 
 NUM_SHOWN = 20  # outputs of each group

@@ -1,18 +1,17 @@
 """Which source word each target word attends to, while the model writes what it wrote."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import teacher_forced
+from seq2see.decoding import Trained, TranslatedLine, teacher_forced
 from seq2see.maps.capture import capture
 from seq2see.maps.measures import word_weights
 from seq2see.options import TokenizerKind
-from seq2see.runs.checkpoint import Trained
 from seq2see.tasks.whole_file import read_json
 from seq2see.text import Tokenizer
 
@@ -140,3 +139,30 @@ def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
             inside = not character.isspace()
     last = word if inside else max(word - 1, 0)
     return [min(number, last) for number in numbers]
+
+
+def with_details(trained: Trained, lines: Sequence[TranslatedLine], head: CrossHead) -> list[TranslatedLine]:
+    """The lines with tokens, log-probabilities and links.
+
+    Args:
+        trained: the model.
+        lines: as `Trained.translations` gives them.
+        head: whose attention the links are read from.
+    """
+    asked = [(line.ids, found.ids) for line in lines for found in line.translations]
+    seen = iter(looked_at(trained, asked, head))
+    detailed = []
+    for line in lines:
+        own = []
+        for found in line.translations:
+            log_probs, weights = next(seen)
+            own.append(
+                replace(
+                    found,
+                    tokens=(*trained.target_tokenizer.tokens(found.ids), *(["<eos>"] if found.ended else [])),
+                    log_probs=tuple(log_probs[: len(found.ids) + found.ended]),
+                    links=tuple(links_of(trained, line.source, found.ids, weights)),
+                )
+            )
+        detailed.append(replace(line, translations=tuple(own)))
+    return detailed
