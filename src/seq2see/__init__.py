@@ -6,6 +6,8 @@ The public names are imported when they are first used, so that `import seq2see`
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from seq2see._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from seq2see.attention import (
         AdditiveAttention,
@@ -19,11 +21,8 @@ if TYPE_CHECKING:
         scaled_dot_product_attention,
     )
     from seq2see.options import ModelOptions
-    from seq2see.runs.api import train
-    from seq2see.runs.checkpoint import Trained, load
+    from seq2see.runs.api import Trained, load, train
     from seq2see.transformer import Transformer
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AdditiveAttention",
@@ -45,8 +44,8 @@ __all__ = [
 _HOMES = {
     "ModelOptions": "seq2see.options",
     "Transformer": "seq2see.transformer",
-    "Trained": "seq2see.runs.checkpoint",
-    "load": "seq2see.runs.checkpoint",
+    "Trained": "seq2see.runs.api",
+    "load": "seq2see.runs.api",
     "train": "seq2see.runs.api",
 }  # the other names live in seq2see.attention
 

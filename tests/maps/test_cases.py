@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seq2see.evaluation.report import flag_lines
 from seq2see.maps.cases import Case, Flags, Found, Side, differences, render
 from seq2see.maps.cases.flags import (
     distance,
@@ -18,7 +19,6 @@ from seq2see.maps.cases.flags import (
     flags_of,
     predicts,
     report,
-    report_lines,
     spread,
     unattended_words,
 )
@@ -176,7 +176,7 @@ def test_one_class_alone_says_nothing(wrong: list[bool], missing: str):
 def test_the_terminal_shows_each_flag_in_80_columns():
     worth = report([Flags(0, 0, 0)] * 2, [True, False])
     found = {"outputs": 2, "of": 5_000, "wrong": 1, "right": 1, "attention": "layer 2, head 1", "flags": worth}
-    lines = report_lines(found)
+    lines = flag_lines(found)
     assert lines[-1] == "  over 2 of 5,000 outputs: 1 wrong, 1 right; layer 2, head 1"
     assert [line.split()[0] for line in lines[1:-1]] == list(Flags._fields)
     assert max(map(len, lines)) <= 80

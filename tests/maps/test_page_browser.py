@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from seq2see.maps import AttentionLog, Example, Maps, page
-from seq2see.maps.notebook import frame
+from seq2see.maps.log import frame
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ARGUMENTS = [

@@ -16,7 +16,8 @@ import pytest
 import torch
 from rich.cells import cell_len
 
-from seq2see.decoding import decode_sentences
+from seq2see.decoding import Trained, decode_sentences, load
+from seq2see.evaluation import evaluate_pairs
 from seq2see.maps import AttentionLog, Example, Maps
 from seq2see.options import (
     AttentionFormat,
@@ -29,10 +30,10 @@ from seq2see.options import (
 )
 from seq2see.runs.attention import attention, log_of
 from seq2see.runs.attention.texts import Line
-from seq2see.runs.checkpoint import Trained, load
 from seq2see.runs.evaluate.cases import add_cases
 from seq2see.runs.shell import run as run_command
 from seq2see.runs.translate import translate
+from seq2see.tasks import Pair
 from seq2see.text import EOS, UNK
 from seq2see.transformer import Transformer
 
@@ -322,7 +323,7 @@ def test_outputs_that_fill_a_learned_table_are_shown_and_counted_and_longer_targ
         "the model has no more positions (model.max_positions=10): train it with more\n"
     )
     log_of(full, [line._replace(target="a " * 9) for line in lines])
-    evaluation = full.evaluate([("a b c", "a " * 9), ("d e", "d e")])
+    evaluation = evaluate_pairs(full, [Pair("a b c", "a " * 9), Pair("d e", "d e")])
     add_cases(full, evaluation, name="test")
     assert evaluation.details["hit_length_limit"] == 2 and evaluation.page
     with pytest.raises(ValueError, match=r"target, line 3: 11 tokens.* more than the 10 .*\(model.max_positions\)"):

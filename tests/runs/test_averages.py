@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from seq2see.runs.checkpoint import load
+from seq2see.decoding import load
 from seq2see.runs.config import compose_options
 from seq2see.runs.train import train_run
 

@@ -18,9 +18,8 @@ import pytest
 import torch
 
 import seq2see
-from seq2see.runs.checkpoint import load, read_checkpoint
-from seq2see.runs.checkpoint_content import FORMAT
-from seq2see.training.checkpoint_file import UnreadableError, load_checkpoint, write_checkpoint
+from seq2see.decoding import load, read_checkpoint
+from seq2see.decoding.checkpoint_file import FORMAT, UnreadableError, load_checkpoint, write_checkpoint
 
 ROOT = Path(__file__).parents[2]
 WEIGHT = "model.encoder_norm.weight"

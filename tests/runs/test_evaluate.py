@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
+import seq2see
 import seq2see.evaluation as evaluation_room
+from seq2see.decoding import load
+from seq2see.evaluation import evaluate_pairs
 from seq2see.options import DecodeOptions, EvaluateOptions, OtherData, Split
-from seq2see.runs.checkpoint import load
 from seq2see.runs.config import compose_options, config_folder
 from seq2see.runs.data import pairs_of
-from seq2see.runs.evaluate import checkpoints, command, evaluate, evaluate_pairs, evaluate_several
+from seq2see.runs.evaluate import checkpoints, command, evaluate, evaluate_several
 from seq2see.runs.overrides import read_overrides
 from seq2see.runs.train import train_run
 from seq2see.tasks import Pair
@@ -299,7 +301,7 @@ def test_another_file_of_the_training_files_shape_is_scored_with_no_more_typed_t
     shown = capsys.readouterr().out
     assert shown.startswith("new: 7 pairs, ") and said in " ".join(shown.split())
     if shape == "CSV with swapped columns":
-        assert load("../run").evaluate("new.csv").scores == pytest.approx(report["scores"])
+        assert seq2see.load("../run").evaluate("new.csv").scores == pytest.approx(report["scores"])
     rows = rows_of(tmp_path / "scores" / "new.tsv")
     assert [(row[0], row[1]) for row in rows] == WORDS[:7]
 

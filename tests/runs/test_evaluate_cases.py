@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from seq2see.data import EncodedPairs
+from seq2see.decoding import load
+from seq2see.evaluation import evaluate_pairs
 from seq2see.maps.capture import capture
 from seq2see.options import DecodeOptions, EvaluateOptions, OtherData
-from seq2see.runs.checkpoint import load
-from seq2see.runs.evaluate import cases, command, evaluate, evaluate_pairs
+from seq2see.runs.evaluate import cases, command, evaluate
 from seq2see.runs.evaluate.cases import add_cases
 from seq2see.tasks import Pair
 

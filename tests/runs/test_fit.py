@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from seq2see.decoding import load, read_content
 from seq2see.maps import AttentionLog
-from seq2see.runs.checkpoint import load
-from seq2see.runs.checkpoint_content import read_content
 from seq2see.runs.config import compose_options
 from seq2see.runs.train import Result, train_run
 

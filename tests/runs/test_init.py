@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import seq2see
-from seq2see.runs.checkpoint import load
 from seq2see.runs.config import config_folder
 from seq2see.runs.data_report import data_report
 from seq2see.runs.overrides import read_overrides
@@ -51,7 +50,7 @@ GROWN = [*OTHER, *words("abßé", 20, 4)]
 
 
 def scores(folder: Path, pairs: Texts) -> dict[str, float]:
-    return load(str(folder)).evaluate(pairs).scores
+    return seq2see.load(str(folder)).evaluate(pairs).scores
 
 
 def test_other_frequencies_of_the_same_letters_leave_the_scores_as_they_were(begin: Path, tmp_path: Path) -> None:
@@ -69,10 +68,10 @@ def test_new_letters_get_rows_of_their_own_and_the_others_keep_theirs(
     folder = train(*overrides, pairs=GROWN, run_dir=tmp_path / "run").folder
     said = capsys.readouterr().err
     assert "2 new source symbols: é, ß; 2 new target symbols: é, ß" in " ".join(said.split())
-    assert load(str(begin)).translate([source for source, _ in OTHER]) == load(str(folder)).translate(
+    assert seq2see.load(str(begin)).translate([source for source, _ in OTHER]) == seq2see.load(str(folder)).translate(
         [source for source, _ in OTHER]
     )
-    old, new = load(str(begin)), load(str(folder))
+    old, new = seq2see.load(str(begin)), seq2see.load(str(folder))
     assert new.target_tokenizer.decode(new.target_tokenizer.encode("éß")) == "éß"
     if tokenizer == "keep":
         assert new.target_tokenizer.encode("abc") == old.target_tokenizer.encode("abc")
@@ -101,7 +100,7 @@ def test_every_kind_of_model_writes_old_pairs_as_before_with_more_symbols(tmp_pa
     first = train(*TINY, "trainer.max_steps=30", *overrides, pairs=pairs, run_dir=tmp_path / "first").folder
     grown = [*pairs, ("éß", "ßé"), ("ß", "ß")] * 2
     second = train(*NOTHING, f"init={first}", pairs=grown, run_dir=tmp_path / "second").folder
-    old, new = load(str(first)), load(str(second))
+    old, new = seq2see.load(str(first)), seq2see.load(str(second))
     sources = [source for source, _ in pairs]
     assert new.length_limit.ratio >= old.length_limit.ratio
     new.length_limit = old.length_limit  # hardly trained models write until they are stopped
@@ -118,10 +117,10 @@ def test_new_tags_are_added_in_front_of_the_text_and_the_rows_follow(tmp_path: P
     columns = ["task=files", "task.features=0", "task.source=1", "task.target=2"]
     rows = [("V;PST", source, target) for source, target in words("abcd", 60, 0)]
     run = ["trainer.max_steps=20", f"run_dir={tmp_path / 'first'}"]
-    first = load(str(seq2see.train(*columns, file("first.tsv", rows), *TINY, *run).folder))
+    first = seq2see.load(str(seq2see.train(*columns, file("first.tsv", rows), *TINY, *run).folder))
     more = [*rows, *(("V;PRS", source, target) for source, target in words("abcdé", 60, 1))]
     run = [f"run_dir={tmp_path / 'second'}", f"init={tmp_path / 'first'}"]
-    second = load(str(seq2see.train(*columns, file("second.tsv", more), *NOTHING, *run).folder))
+    second = seq2see.load(str(seq2see.train(*columns, file("second.tsv", more), *NOTHING, *run).folder))
     assert second.source_tokenizer.tokens(range(4, 7)) == ["[PST]", "[V]", "[PRS]"]
     sources = [f"V;PST\t{source}" for _, source, _ in rows]
     assert first.translate(sources) == second.translate(sources)
@@ -156,7 +155,7 @@ def test_a_checkpoint_that_is_not_there_is_named_as_init(tmp_path: Path) -> None
 def test_a_vocabulary_grows_up_to_the_size_that_is_asked_for(begin: Path, tmp_path: Path) -> None:
     overrides = [*NOTHING, f"init={begin}", "tokenizer.vocab_size=15"]
     folder = train(*overrides, pairs=GROWN, run_dir=tmp_path / "run").folder
-    assert load(str(folder)).source_tokenizer.vocab_size == 15
+    assert seq2see.load(str(folder)).source_tokenizer.vocab_size == 15
 
 
 def test_a_run_that_was_started_so_goes_on_without_the_checkpoint(begin: Path, tmp_path: Path) -> None:
@@ -165,12 +164,12 @@ def test_a_run_that_was_started_so_goes_on_without_the_checkpoint(begin: Path, t
     file = tmp_path / "pairs.tsv"
     file.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
     overrides = ["task=files", f"task.train={file}", f"run_dir={run}", f"init={tmp_path / 'begin'}", *NOTHING]
-    first = load(str(seq2see.train(*overrides).folder))
+    first = seq2see.load(str(seq2see.train(*overrides).folder))
     shutil.rmtree(tmp_path / "begin")
     for begun in (f"resume={run}", *[f"run_dir={run} resume=auto init={tmp_path / 'begin'}"]):
         steps = 2 if begun.startswith("resume") else 3
         assert seq2see.train(*begun.split(), f"trainer.max_steps={steps}").steps == steps
-    last = load(str(run / "checkpoints" / "last.ckpt"))
+    last = seq2see.load(str(run / "checkpoints" / "last.ckpt"))
     assert last.source_tokenizer.fingerprint == first.source_tokenizer.fingerprint
     assert last.length_limit == first.length_limit
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import torch
 
-from seq2see.runs.checkpoint_content import read_content
+from seq2see.decoding import read_content
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")]
 

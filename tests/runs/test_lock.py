@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.runs.checkpoint import load
+from seq2see.decoding import load
+from seq2see.evaluation import evaluate_pairs
+from seq2see.runs.evaluate import write
 from seq2see.runs.lock import alone_in
+from seq2see.tasks import Pair
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
@@ -88,11 +91,11 @@ def test_the_lock_is_free_as_soon_as_its_holder_is_killed_though_its_children_li
 
 
 def test_scores_are_not_written_while_another_process_writes_them(small_run: Path, tmp_path: Path) -> None:
-    evaluation = load(str(small_run)).evaluate([("a b", "a b")])
+    evaluation = evaluate_pairs(load(str(small_run)), [Pair("a b", "a b")])
     with alone_in(tmp_path), pytest.raises(ValueError, match="is being written by process"):
-        evaluation.write(tmp_path, "test")
+        write(evaluation, tmp_path, "test")
     assert list(tmp_path.iterdir()) == []
-    assert evaluation.write(tmp_path, "test")
+    assert write(evaluation, tmp_path, "test")
 
 
 def test_a_folder_that_takes_no_lock_is_written_without_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

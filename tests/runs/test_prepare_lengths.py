@@ -7,7 +7,6 @@ import pytest
 import seq2see
 from seq2see.data import EncodedPairs
 from seq2see.options import DecodeOptions, ScanSplit
-from seq2see.runs.checkpoint import load
 from seq2see.runs.config import compose_options
 from seq2see.runs.prepare import prepare
 
@@ -48,7 +47,7 @@ def test_of_a_users_pairs_those_of_training_and_validation_can_be_written_and_ot
         valid=[*usual[:20], long[1]],
         test=[*usual[:20], long[2]],
     )
-    trained = load(str(run))
+    trained = seq2see.load(str(run))
     assert trained.length_limit.of(5) == 91
     evaluation = trained.evaluate([*usual[:5], long[2]])
     assert evaluation.details["references_over_limit"] == {"references": 1, "longest": 100}
@@ -72,7 +71,7 @@ def test_a_text_longer_than_a_learned_table_is_named_by_its_pair(tmp_path: Path)
         f"run_dir={run}",
         pairs=[(f"a{n}", f"b{n}") for n in range(40)],
     )
-    trained = load(str(run))
+    trained = seq2see.load(str(run))
     assert len(trained.evaluate([("a" * 11, "b" * 11)]).hypotheses) == 1
     with pytest.raises(
         ValueError, match=r"pair 2 \('aaaa'\): 13 tokens, the end included, are more than the 12 .* of 3 pairs 2 are"

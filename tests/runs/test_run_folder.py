@@ -11,17 +11,17 @@ import pytest
 import torch
 import yaml
 
+from seq2see.decoding import load
 from seq2see.maps import AttentionLog
+from seq2see.maps.attended import aligning_head
 from seq2see.options import AttentionOptions, CompareOptions, DecodeOptions, EvaluateOptions, TranslateOptions
 from seq2see.runs.attention import attention
-from seq2see.runs.checkpoint import load
 from seq2see.runs.compare import compare, read_run
 from seq2see.runs.config import compose_options, config_folder
 from seq2see.runs.evaluate import evaluate
 from seq2see.runs.overrides import read_overrides
 from seq2see.runs.train import train_run
 from seq2see.runs.translate import translate
-from seq2see.runs.translate.links import aligning_head
 from seq2see.tasks.whole_file import write_text
 
 

@@ -14,11 +14,11 @@ import torch
 
 from seq2see.attention import AttentionLayer, MultiHeadAttention
 from seq2see.data import Batch, encoded
+from seq2see.decoding import Trained
 from seq2see.evaluation import References
 from seq2see.options import FilesOptions, Position
 from seq2see.runs import selfcheck as package
 from seq2see.runs import shell
-from seq2see.runs.checkpoint import Trained
 from seq2see.runs.config import compose_options, config_folder
 from seq2see.runs.overrides import UsageError, read_overrides
 from seq2see.runs.selfcheck import PROMISES, Finding, Promise, kept, loss, model, outputs, selfcheck

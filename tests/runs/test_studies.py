@@ -11,6 +11,7 @@ from seq2see.options import LettersOptions, Position, Study, TrainOptions
 from seq2see.runs.config import compose_options
 from seq2see.runs.studies import claims, positions, run_study
 from seq2see.runs.studies.chart import Panel, chart
+from seq2see.runs.train import train_run
 
 
 def small(folder: Path, study: str, *more: str) -> TrainOptions:
@@ -49,7 +50,7 @@ def test_positions_vary_the_scheme_the_task_and_the_seed_and_nothing_else() -> N
 
 @pytest.mark.usefixtures("few_positions")
 def test_a_study_leaves_its_runs_and_one_table_over_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = run_study(small(tmp_path / "study", "positions"))
+    report = run_study(small(tmp_path / "study", "positions"), train_run)
     assert report.text in capsys.readouterr().out
     assert (tmp_path / "study" / "study.md").read_text(encoding="utf-8") == report.text
     numbers = json.loads((tmp_path / "study" / "study.json").read_text(encoding="utf-8"))
@@ -61,12 +62,12 @@ def test_a_study_leaves_its_runs_and_one_table_over_them(tmp_path: Path, capsys:
 @pytest.mark.usefixtures("few_positions")
 def test_an_interrupted_study_goes_on_and_names_what_is_not_complete(tmp_path: Path) -> None:
     options = small(tmp_path, "positions")
-    run_study(options)
+    run_study(options, train_run)
     whole = tmp_path / "reverse-rope-0" / "result.json"
     before = whole.stat().st_mtime_ns
     result = tmp_path / "reverse-none-0" / "result.json"
     result.write_text(result.read_text(encoding="utf-8").replace("completed", "interrupted"), encoding="utf-8")
-    report = run_study(options)
+    report = run_study(options, train_run)
     assert whole.stat().st_mtime_ns == before
     assert "left out: reverse-none-0" in report.text
 
@@ -74,12 +75,12 @@ def test_an_interrupted_study_goes_on_and_names_what_is_not_complete(tmp_path: P
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(ValueError, match="not empty"):
-        run_study(small(tmp_path, "positions"))
+        run_study(small(tmp_path, "positions"), train_run)
 
 
 @pytest.mark.slow
 def test_claims_shows_reach_scaling_and_heads(tmp_path: Path) -> None:
-    report = run_study(small(tmp_path / "claims", "claims"))
+    report = run_study(small(tmp_path / "claims", "claims"), train_run)
     for word in ("Reach", "2 tokens to each side", "Scaling", "head width", "Heads", "encoder", "cross"):
         assert word in report.text
     assert report.chart is not None

@@ -17,7 +17,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seq2see.decoding import LengthLimit
+from seq2see.decoding import LengthLimit, Trained, TranslatedLine, Translation
+from seq2see.decoding.trained import unknown_symbols
+from seq2see.maps.attended import CrossHead, aligning_head, links_of, with_details, word_numbers
 from seq2see.options import (
     DecodeOptions,
     ModelOptions,
@@ -27,13 +29,10 @@ from seq2see.options import (
     TranslateOptions,
     TranslationFormat,
 )
-from seq2see.runs.checkpoint import Trained
-from seq2see.runs.translate import TranslatedLine, Translation, translate, translated, translations
+from seq2see.runs.translate import translate
 from seq2see.runs.translate.lines import MOST, chunks_of, read_chunks
-from seq2see.runs.translate.links import CrossHead, aligning_head, links_of, word_numbers
 from seq2see.runs.translate.messages import Messages
 from seq2see.runs.translate.prompt import Conversation
-from seq2see.runs.translate.results import translate_chunks, unknown_symbols
 from seq2see.text import EOS, UNK, Tokenizer
 from seq2see.transformer import Transformer
 
@@ -66,6 +65,10 @@ def untrained(
     with torch.no_grad():
         transformer.output_proj.weight.mul_(30)  # so that it is sure of something
     return Trained(options, tokenizer, tokenizer, LengthLimit(1.0, slack=2), transformer.eval())
+
+
+def detailed(trained: Trained, lines: list[str]) -> list[TranslatedLine]:
+    return with_details(trained, trained.translations(lines), aligning_head(trained))
 
 
 def run(folder: Path, lines: bytes, ckpt: Path, form: str = "text", **decode: object) -> str:
@@ -107,8 +110,8 @@ def test_a_last_line_without_an_end_is_a_line_and_a_bom_is_none(small_run: Path,
 )
 def test_each_line_gets_its_own_translation_whatever_stands_around_it(lines: list[str]) -> None:
     trained = untrained()
-    alone = [next(translated(trained, [line])) for line in lines]
-    assert list(translated(trained, lines)) == alone
+    alone = [trained.translate([line])[0] for line in lines]
+    assert trained.translate(lines) == alone
     assert [bool(text) for text in alone] == [bool(line.strip()) for line in lines]
 
 
@@ -135,7 +138,7 @@ def test_long_lines_are_not_padded_together(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(trained.model, "encode", spied)
     trained.decode_as(DecodeOptions())
     lines = ["a dog"] * 50 + ["a " * 100_000] + ["the dog"] * 50 + ["a " * 700] * 12
-    assert len(list(translated(trained, lines))) == len(lines)
+    assert len(trained.translate(lines)) == len(lines)
     assert max(rows * length**2 for rows, length in sizes) <= 2**23
     assert max(length for _, length in sizes) == 1_000
 
@@ -166,7 +169,7 @@ def test_outputs_that_are_cut_are_counted_with_the_first_lines_and_the_remedy(
         trained.model.output_proj.weight[EOS] = 0.0
     messages = Messages(trained)
     for number in (1, 30):
-        messages.note(translations(trained, ["", *["the dog"] * number]))
+        messages.note(trained.translations(["", *["the dog"] * number]))
     messages.finish()
     assert capsys.readouterr().err == (
         "31 outputs were cut at the length limit (lines 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...): "
@@ -178,7 +181,7 @@ def test_a_learned_table_ends_both_sides() -> None:
     trained = untrained(position=Position.learned, max_positions=12)
     trained.length_limit = LengthLimit(9.0)
     trained.decode_as(DecodeOptions())
-    (line,) = translations(trained, ["a " * 40])
+    (line,) = trained.translations(["a " * 40])
     assert line.is_cut and (line.num_tokens, line.num_read) == (41, 12)
     assert len(line.translations[0].ids) <= 12 == trained.length_limit.of(500)
 
@@ -190,7 +193,7 @@ def test_what_fills_a_learned_table_has_its_details_as_anything_else(decode: dic
         trained.model.output_proj.weight[EOS] = 0.0
     trained.decode_as(DecodeOptions(**decode))
     trained.length_limit = replace(trained.length_limit, ratio=9.0)
-    lines = list(translations(trained, ["the dog " * 3, "a cat", "x"], details=True))
+    lines = detailed(trained, ["the dog " * 3, "a cat", "x"])
     found = [one for line in lines for one in line.translations if not one.ended]
     assert found and {len(one.ids) for one in found} == {11}
     for one in found:
@@ -207,7 +210,7 @@ def test_what_fills_a_learned_table_has_its_details_as_anything_else(decode: dic
 def test_details_tell_of_the_same_hypotheses(kind: TokenizerKind) -> None:
     trained = untrained(kind, DecodeOptions(num_best=3, beam_size=3))
     lines = ["the dog sleeps", "", "数据 dog", "book " * 8]
-    for plain, line in zip(translations(trained, lines), translations(trained, lines, details=True), strict=True):
+    for plain, line in zip(trained.translations(lines), detailed(trained, lines), strict=True):
         assert [found.text for found in plain.translations] == [found.text for found in line.translations]
         assert len(line.translations) == (3 if line.source else 0)
         for found in line.translations:
@@ -288,12 +291,14 @@ def test_unknown_tags_and_symbols_are_found_where_they_stand(kind: TokenizerKind
 def test_lines_without_the_tags_that_a_model_learned_with_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     lines = [TranslatedLine(number, text, (Translation("x", 0.0, True, []),)) for number, text in enumerate(
         ["V;PST\tgehen", "gehen", " \tgehen"])]  # fmt: skip
-    messages = Messages(100, "decode.max_source_length", ";")
+    trained = untrained()
+    trained.source_tokenizer = Tokenizer.fit(TokenizerKind.word, TEXTS, tag_separator=";")
+    messages = Messages(trained)
     messages.note([*lines, TranslatedLine(4, "")])
     messages.finish()
     remedy = "write them before the text, as in TAG;TAG<tab>TEXT"
     assert capsys.readouterr().err == f"2 lines have no tags, with which this model was trained: {remedy}\n"
-    messages = Messages(100, "decode.max_source_length")
+    messages = Messages(untrained())
     messages.note(lines)
     messages.finish()
     assert capsys.readouterr().err == ""
@@ -302,9 +307,11 @@ def test_lines_without_the_tags_that_a_model_learned_with_are_counted(capsys: py
 def test_random_draws_belong_to_a_line_however_lines_come_together() -> None:
     trained = untrained(decode=DecodeOptions(sample=True, seed=5, temperature=2.0))
     lines = ["the dog", "", "a cat reads", "the dog"] * 3
-    whole = [line.text for line in translations(trained, lines)]
+    whole = trained.translate(lines)
     pieces = [lines[:1], lines[1:6], lines[6:]]
-    assert [line.text for some in translate_chunks(trained, pieces) for line in some] == whole
+    firsts = [1, 2, 7]
+    again = [trained.translations(piece, first=first) for piece, first in zip(pieces, firsts, strict=True)]
+    assert [line.text for some in again for line in some] == whole
     assert whole[0] != whole[3]
 
 
@@ -417,7 +424,7 @@ def test_the_prompt_answers_lines_and_commands(capsys: pytest.CaptureFixture[str
     assert "2 layers of width 16" in talk.greeting and "greedy" in talk.greeting
     assert talk.answer(":map") == "there is no line yet: type one"
     assert talk.answer("  ") == ""
-    (text,) = translated(talk.trained, ["the dog 😀"])
+    (text,) = talk.trained.translate(["the dog 😀"])
     assert talk.answer("the dog 😀") == text
     assert "never seen in training: 😀" in capsys.readouterr().err
     assert talk.answer(":best 3") == "beam of 3, 3 best"

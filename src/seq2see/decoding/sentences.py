@@ -7,72 +7,20 @@ cores: 146 sentences a second against 84, `scripts/benchmark.py suite=decode`).
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from seq2see.decoding.beam import beam_search
 from seq2see.decoding.greedy import greedy
 from seq2see.decoding.hypothesis import Hypothesis, evaluation_mode
+from seq2see.decoding.limit import LengthLimit
 from seq2see.decoding.sampling import Sampler
 from seq2see.options import DecodeOptions
 from seq2see.text import EOS, PAD
 from seq2see.transformer import Transformer
 
 MOST_SQUARED = 2**23  # sentences x (source tokens)^2 in a batch: 64 of 362 tokens, 8 of 1,000; bounds the memory
-
-
-@dataclass(frozen=True)
-class LengthLimit:
-    """The most target tokens that a source may get, EOS included: as many as were asked for, or learned from pairs.
-
-    Args:
-        ratio: target tokens per source token, generously.
-        slack: tokens added to that.
-        floor: what every source may get, however short it is.
-        asked: what every source gets in the place of all that (`decode.max_length`); None: nothing was asked for.
-        cap: never more than this, the places of a learned table of positions; None: no cap.
-    """
-
-    ratio: float
-    slack: int = 8
-    floor: int = 0
-    asked: int | None = None
-    cap: int | None = None
-
-    @classmethod
-    def learn(cls, source_lengths: np.ndarray, target_lengths: np.ndarray) -> "LengthLimit":
-        """From the lengths of training pairs, EOS included: mean ratio plus three standard deviations."""
-        ratios = target_lengths / np.maximum(source_lengths, 1)
-        return cls(ratio=float(ratios.mean() + 3 * ratios.std()))
-
-    def covering(self, source_lengths: np.ndarray, target_lengths: np.ndarray) -> "LengthLimit":
-        """With a floor under which all these targets can be written.
-
-        A higher ratio would do it too, but one short source with a long target would then let all long sources have
-        outputs without end.
-        """
-        longer = target_lengths[self.too_short_for(source_lengths, target_lengths)]
-        return replace(self, floor=max(self.floor, int(longer.max(initial=0))))
-
-    def of(self, source_length: int) -> int:
-        """Target tokens at most, EOS included, for a source of this many tokens."""
-        limit = self.asked or max(int(np.ceil(self.ratio * source_length)) + self.slack, self.floor)
-        return limit if self.cap is None else min(limit, self.cap)
-
-    def too_short_for(self, source_lengths: np.ndarray, target_lengths: np.ndarray) -> np.ndarray:
-        """Which of these targets cannot be written, bool (pairs,); lengths as in `learn`."""
-        return target_lengths > np.array([self.of(length) for length in source_lengths.tolist()], dtype=np.int64)
-
-    @property
-    def remedy(self) -> str:
-        """What lets outputs be longer."""
-        if self.cap is not None and self.cap <= (self.asked or 0):
-            return f"the model has no more positions (model.max_positions={self.cap}): train it with more"
-        most = "" if self.cap is None else f", up to the {self.cap} positions of the model"
-        return f"set a larger decode.max_length{most}"
 
 
 def decode_sentences(
@@ -110,8 +58,23 @@ def decode_sentences(
             limits = [limit.of(len(row)) for row in rows]
         else:
             limits = [exact_lengths[index] for index in indices]
-        own_numbers = indices if numbers is None else [numbers[index] for index in indices]
-        return _decode_batch(model, src, src_mask, limits, own_numbers, options, exact=exact_lengths is not None)
+        exact = exact_lengths is not None
+        if options.sample:
+            own_numbers = indices if numbers is None else [numbers[index] for index in indices]
+            return _sample(model, src, src_mask, limits, own_numbers, options, exact=exact)
+        if options.beam_size == 1:
+            return [[found] for found in greedy(model, src, src_mask, max_lengths=limits, exact_lengths=exact)]
+        assert options.beam_size and options.num_best and options.length_penalty is not None
+        return beam_search(
+            model,
+            src,
+            src_mask,
+            max_lengths=limits,
+            beam_size=options.beam_size,
+            length_penalty=options.length_penalty,
+            num_best=options.num_best,
+            exact_lengths=exact,
+        )
 
     batches = _batches([len(source) + 1 for source in sources], options.batch_size)
     with evaluation_mode(model), _workers(device, len(batches)) as run:
@@ -160,33 +123,6 @@ def _batches(lengths: Sequence[int], batch_size: int) -> list[list[int]]:
             batches.append([])
         batches[-1].append(index)
     return [batch for batch in reversed(batches) if batch]
-
-
-def _decode_batch(
-    model: Transformer,
-    src: Tensor,
-    src_mask: Tensor,
-    limits: Sequence[int],
-    numbers: Sequence[int],
-    options: DecodeOptions,
-    *,
-    exact: bool,
-) -> list[list[Hypothesis]]:
-    assert options.beam_size and options.num_best and options.length_penalty is not None
-    if options.sample:
-        return _sample(model, src, src_mask, limits, numbers, options, exact=exact)
-    if options.beam_size == 1:
-        return [[found] for found in greedy(model, src, src_mask, max_lengths=limits, exact_lengths=exact)]
-    return beam_search(
-        model,
-        src,
-        src_mask,
-        max_lengths=limits,
-        beam_size=options.beam_size,
-        length_penalty=options.length_penalty,
-        num_best=options.num_best,
-        exact_lengths=exact,
-    )
 
 
 def _sample(

@@ -6,6 +6,7 @@ from seq2see.evaluation.breakdown import by_confidence, by_length
 from seq2see.evaluation.comparison import System, compare_systems
 from seq2see.evaluation.counts import SentenceCounts
 from seq2see.evaluation.edits import Edits, edit_counts
+from seq2see.evaluation.evaluate import Evaluation, evaluate_pairs
 from seq2see.evaluation.kinds import Kind, error_kinds
 from seq2see.evaluation.references import References, as_scored, tokens_in_place
 from seq2see.evaluation.scorer import BleuTokenizer, Scorer, one_line
@@ -14,6 +15,7 @@ __all__ = [
     "Baselines",
     "BleuTokenizer",
     "Edits",
+    "Evaluation",
     "Kind",
     "PairedTest",
     "References",
@@ -26,6 +28,7 @@ __all__ = [
     "compare_systems",
     "edit_counts",
     "error_kinds",
+    "evaluate_pairs",
     "interval",
     "intervals",
     "make_baselines",

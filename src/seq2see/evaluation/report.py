@@ -1,7 +1,7 @@
 """Scores and what is behind them as lines of at most 80 columns."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from seq2see.evaluation.counts import ZERO_TO_HUNDRED
@@ -89,6 +89,27 @@ def _coverage_lines(confidence: dict[str, Any]) -> list[str]:
         return lines
     share = f"{100 * confidence['coverage_at_95']:.1f}".removesuffix(".0")
     return [*lines, f"  95 % right: the most confident {share} % (mean log-probability from {threshold:.3f})"]
+
+
+def flag_lines(found: Mapping[str, Any]) -> list[str]:
+    """What the flags of attention are worth.
+
+    Args:
+        found: `outputs`, `of`, `wrong`, `right` as numbers, and `flags` from `maps.cases.flags.report`.
+    """
+    scored = f"{found['outputs']:,}" + ("" if found["outputs"] == found["of"] else f" of {found['of']:,}")
+    lines = [
+        f"  {'attention flag':<20}{'area':>9}{'95 % interval':>21}",
+        f"  over {scored} outputs: {found['wrong']:,} wrong, {found['right']:,} right; {found['attention']}",
+    ]
+    rows = []
+    for name, one in found["flags"].items():
+        area, interval = one["area_under_curve"], one["interval"]
+        span = "" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
+        value = "-" if area is None else f"{area:.3f}"
+        words = one["verdict"].split(",")[0].removeprefix("cannot be said: ").removesuffix(" outputs")
+        rows.append(f"  {name:<20}{value:>9}{span:>21}   {words}")
+    return [lines[0], *rows, lines[1]]
 
 
 def comparison_lines(comparison: dict[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from seq2see.data import Batch
 from seq2see.data.encoded import shifted
 from seq2see.decoding import Hypothesis, LengthLimit, evaluation_mode, greedy
 from seq2see.decoding.hypothesis import next_log_probs
-from seq2see.maps.store import Maps
+from seq2see.maps.arrays import Maps
 from seq2see.text import EOS, PAD
 from seq2see.transformer import Transformer
 

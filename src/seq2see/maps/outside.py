@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from seq2see.maps.arrays import KINDS, Maps
 from seq2see.maps.index import Example
-from seq2see.maps.store import AttentionLog
+from seq2see.maps.log import AttentionLog
 
 Tokens = Sequence[str] | Sequence[Sequence[str]]
 

@@ -9,16 +9,16 @@ that rounding. A step whose maps were thinned away keeps its scores and measures
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.maps import arrays
-from seq2see.maps.arrays import KINDS, Maps
+from seq2see.maps.arrays import Maps
 from seq2see.maps.index import (
     DIMENSIONS,
     Example,
@@ -31,11 +31,9 @@ from seq2see.maps.index import (
 from seq2see.maps.table import HeadEffects, MeasureRow, read_table, table_of, write_table
 from seq2see.tasks.whole_file import whole_binary_file, write_bytes
 
-__all__ = ["KINDS", "AttentionLog", "Maps", "densest_step"]
 
-
-class AttentionLog:
-    """Attention maps over training, in a folder or in memory; made by `create`, `open` or `of_maps`."""
+class StoredLog:
+    """Attention maps over training, kept and given back; `AttentionLog` is one that can be shown too."""
 
     def __init__(
         self,
@@ -63,7 +61,7 @@ class AttentionLog:
         examples: Sequence[Example],
         model: Mapping[str, int],
         max_megabytes: float = 64.0,
-    ) -> AttentionLog:
+    ) -> Self:
         """Start an empty log.
 
         Args:
@@ -108,7 +106,7 @@ class AttentionLog:
         hypotheses: Sequence[str] | None = None,
         hypothesis_tokens: Sequence[Sequence[str]] | None = None,
         effects: HeadEffects | None = None,
-    ) -> AttentionLog:
+    ) -> Self:
         """A log in memory of one step, such as a finished checkpoint's maps of any text; arguments as in `append`."""
         log = cls.create(None, examples=examples, model=model)
         log.append(
@@ -117,7 +115,7 @@ class AttentionLog:
         return log
 
     @classmethod
-    def open(cls, folder: str | Path) -> AttentionLog:
+    def open(cls, folder: str | Path) -> Self:
         """Read a log from a run folder or its `attention` folder; it can be appended to.
 
         Raises:
@@ -188,27 +186,6 @@ class AttentionLog:
     def lengths(self, name: str, step: int) -> tuple[list[int], list[int]]:
         """How many queries and how many keys each example has in these maps; `name` is a field of `Maps`."""
         return arrays.lengths(name, self.examples, self.at(step).hypothesis_tokens)
-
-    def save(self, path: str | Path, *, title: str = "Attention maps") -> Path:
-        """Write the page, one HTML file that opens anywhere, and return its path."""
-        from seq2see.maps import page  # imports this module
-
-        path = Path(os.path.expanduser(path))
-        write_bytes(path, page.render(self, title=title).encode("utf-8", "surrogatepass"))
-        return path
-
-    def show(self, *, height: int = 960) -> None:
-        """Show the page in a notebook.
-
-        Args:
-            height: of its frame, CSS pixels.
-
-        Raises:
-            ImportError: there is no IPython, so no notebook.
-        """
-        from seq2see.maps import notebook  # imports the page, which imports this module
-
-        notebook.show(self, height=height)
 
     def measures(self) -> list[MeasureRow]:
         """The measures, one row for each step, kind, layer and head, of all steps ever appended."""

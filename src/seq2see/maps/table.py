@@ -7,17 +7,15 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seq2see.maps import measures
+from seq2see.maps.arrays import Maps
+from seq2see.maps.index import Example
 from seq2see.maps.measures import AlignmentCounts, Rows
-
-if TYPE_CHECKING:
-    from seq2see.maps.index import Example
-    from seq2see.maps.store import Maps
 
 
 class MeasureRow(NamedTuple):

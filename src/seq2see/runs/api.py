@@ -1,21 +1,58 @@
-"""Training from Python, with the command line's own words."""
+"""From Python: training with the command line's own words, and a trained model that scores itself."""
 
 import json
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from seq2see import decoding
+from seq2see.options import OtherData, OtherText
 from seq2see.runs.config import config_folder
+from seq2see.runs.data import read_pairs
 from seq2see.runs.overrides import quoted, read_overrides
-from seq2see.runs.shell import options_of
-from seq2see.runs.train import Result, train_run
+from seq2see.tasks.pairs import Pair
 from seq2see.text import require_whole
+
+if TYPE_CHECKING:
+    from seq2see.evaluation import Evaluation
+    from seq2see.runs.train import Result
 
 Texts = Iterable[tuple[str, str]]
 """Pairs of a source and a target."""
 
 
-def train(*overrides: str, pairs: Texts | None = None, valid: Texts | None = None, test: Texts | None = None) -> Result:
+class Trained(decoding.Trained):
+    """A model with all that is needed to use it, and to score it.
+
+    Scoring is a later room than decoding, and reads files as runs do: the method cannot stand in the class that
+    evaluation itself uses. So what `seq2see.load` gives is that class with this one method more.
+    """
+
+    def evaluate(self, pairs: Texts | str | Path) -> "Evaluation":
+        """All scores of the model on these sources and targets, and what stands behind them.
+
+        Args:
+            pairs: the pairs, or a file of them, which is read as the run's training files were.
+        """
+        from seq2see.evaluation import evaluate_pairs  # takes longer to import than a line to translate
+
+        if not isinstance(pairs, str | Path):
+            return evaluate_pairs(self, [Pair(source, target) for source, target in pairs])
+        notes: list[str] = []
+        evaluation = evaluate_pairs(self, read_pairs(OtherData(str(pairs)), OtherText(), self.options, notes))
+        evaluation.notes += notes
+        return evaluation
+
+
+def load(path: str, *, average: int | None = None) -> Trained:
+    """A trained model, as `seq2see.decoding.load` gives it, that can be evaluated too."""
+    return Trained(**vars(decoding.load(path, average=average)))
+
+
+def train(
+    *overrides: str, pairs: Texts | None = None, valid: Texts | None = None, test: Texts | None = None
+) -> "Result":
     """Trains, tests and writes a run folder, as `scripts/train.py` does.
 
     Args:
@@ -30,6 +67,9 @@ def train(*overrides: str, pairs: Texts | None = None, valid: Texts | None = Non
     Raises:
         ValueError: an override, a rule among them, or a pair is wrong.
     """
+    from seq2see.runs.shell import options_of
+    from seq2see.runs.train import train_run  # needs far more than a model that is loaded
+
     if pairs is None:
         if valid is not None or test is not None:
             raise ValueError("valid and test go with pairs: give the training pairs too, or leave all to the task")

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from seq2see.options import CompareOptions, TrainOptions
+from seq2see.options.plain import from_plain
 from seq2see.options.rules import leaves
-from seq2see.runs.config import from_plain
 from seq2see.runs.expected import fingerprint
 from seq2see.runs.folder import read_result
 from seq2see.runs.terminal import clock

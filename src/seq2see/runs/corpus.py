@@ -15,11 +15,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-import seq2see
+from seq2see._version import __version__
 from seq2see.data import EncodedPairs, cache
 from seq2see.options import TrainOptions, tag_separator
+from seq2see.options.plain import to_plain
 from seq2see.runs.choices import Facts, choose
-from seq2see.runs.config import to_plain
 from seq2see.runs.data import task_of, with_whole_paths
 from seq2see.runs.pair_digests import PairDigest, Plain, digest_of
 from seq2see.runs.tokenizers import Tokenizers, fit_tokenizers
@@ -209,12 +209,12 @@ def _key(task: Task, options: TrainOptions, tokenizers: Tokenizers | None) -> st
 @once
 def _code() -> str:
     """32 hexadecimal digits for our own code that decides what the corpus is."""
-    digest, package = blake2b(digest_size=16), Path(seq2see.__file__).parent
+    digest, package = blake2b(digest_size=16), Path(__file__).parents[1]
     for place in _OUR_CODE:
         for path in sorted([package / place, *(package / place).rglob("*")]):
             if path.suffix in (".py", ".toml"):
                 digest.update(path.read_bytes())
-    return f"{seq2see.__version__} {digest.hexdigest()}"
+    return f"{__version__} {digest.hexdigest()}"
 
 
 def _version(name: str) -> str | None:

@@ -15,10 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from seq2see.options import DataReportOptions, InitTokenizer, TokenizerKind, tag_separator
+from seq2see.options.plain import to_plain
 from seq2see.options.text import NUM_SPECIAL
 from seq2see.runs import data_counts
 from seq2see.runs.choices import Facts, choose
-from seq2see.runs.config import to_plain
 from seq2see.runs.data import task_of
 from seq2see.runs.tokenizers import Tokenizers, fit_tokenizers
 from seq2see.tasks import Pair

@@ -8,7 +8,8 @@ from typing import Any
 import yaml
 
 from seq2see.options import TrainOptions
-from seq2see.runs.config import config_folder, to_plain
+from seq2see.options.plain import to_plain
+from seq2see.runs.config import config_folder
 
 NEUTRAL = (
     "seed",

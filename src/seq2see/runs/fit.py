@@ -10,10 +10,10 @@ from lightning.pytorch.callbacks import Callback, LambdaCallback
 from lightning.pytorch.loggers import Logger
 
 from seq2see.data import AnyPairs, scoring_loader
+from seq2see.decoding import device_of
 from seq2see.evaluation import References
 from seq2see.maps import AttentionLog
 from seq2see.options import LoggerKind, TrainOptions
-from seq2see.runs.checkpoint import device_of
 from seq2see.runs.cost import Cost
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import Prepared, steps_an_epoch, train_loader

@@ -140,16 +140,3 @@ def _require_empty(path: Path) -> None:
         raise ValueError(f"run_dir: {path} cannot be used ({error.strerror}): choose another folder") from error
     if taken:
         raise ValueError(f"run_dir: {path} is not empty: choose a new folder, so that nothing in it is lost")
-
-
-def newest_run() -> Path:
-    """The run under `outputs/` of the working directory whose best checkpoint is the newest.
-
-    Raises:
-        ValueError: there is none.
-    """
-    checkpoints = Path("outputs").glob("**/checkpoints/best.ckpt")
-    newest = max(checkpoints, key=lambda path: path.stat().st_mtime, default=None)
-    if newest is None:
-        raise ValueError("ckpt=latest: there is no finished run under outputs/ in this directory: name a run folder")
-    return newest.parent.parent

@@ -6,10 +6,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from seq2see.decoding import Content, find_checkpoint, read_content, require_finite
 from seq2see.options import InitTokenizer, TrainOptions
-from seq2see.runs.checkpoint import find_checkpoint, require_finite
-from seq2see.runs.checkpoint_content import Content, read_content
-from seq2see.runs.config import to_plain
+from seq2see.options.plain import to_plain
 from seq2see.text import UNK, Tokenizer
 from seq2see.transformer import Transformer
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from seq2see.data import AnyPairs, EncodedPairs, Loader, ResegmentedPairs, make_loader
-from seq2see.decoding import LengthLimit
+from seq2see.decoding import Content, LengthLimit, Trained, bounded, device_of
 from seq2see.options import (
     FilesOptions,
     HubOptions,
@@ -17,8 +17,6 @@ from seq2see.options import (
     TrainOptions,
     seconds_of,
 )
-from seq2see.runs.checkpoint import Trained, bounded, device_of
-from seq2see.runs.checkpoint_content import Content
 from seq2see.runs.choices import choose
 from seq2see.runs.corpus import corpus_of
 from seq2see.runs.data import with_whole_paths

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seq2see.decoding import Content, read_content
 from seq2see.maps import AttentionLog
 from seq2see.options import TrainOptions
-from seq2see.runs.checkpoint_content import Content, read_content
-from seq2see.runs.config import to_plain
+from seq2see.options.plain import to_plain
 from seq2see.runs.folder import RunFolder, read_result
 from seq2see.runs.pair_digests import PAIRS, other_pairs
 from seq2see.runs.prepare import Prepared

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from seq2see.data import Batch
-from seq2see.runs.evaluate import Evaluation
+from seq2see.evaluation import Evaluation
 from seq2see.runs.expected import Expected
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import Prepared, train_loader

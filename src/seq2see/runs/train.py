@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-import seq2see
+from seq2see._version import __version__
+from seq2see.decoding import device_of, load
+from seq2see.evaluation import Evaluation, evaluate_pairs
 from seq2see.maps import AttentionLog, page
+from seq2see.maps.alignment import add_alignment, example_of, model_dimensions
 from seq2see.options import LoggerKind, Position, Split, TrainOptions
-from seq2see.runs.alignment import example_of, model_dimensions
-from seq2see.runs.checkpoint import device_of, load
 from seq2see.runs.config import to_yaml
 from seq2see.runs.data import keep_files, keep_split_off
-from seq2see.runs.evaluate import Evaluation, evaluate_pairs
+from seq2see.runs.evaluate import write
 from seq2see.runs.expected import expected_of
 from seq2see.runs.failures import RunFailed, check_room, explained
 from seq2see.runs.folder import RunFolder
@@ -81,7 +82,7 @@ def command(options: TrainOptions) -> None:
     else:
         from seq2see.runs.studies import run_study
 
-        run_study(options)
+        run_study(options, train_run)
 
 
 def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
@@ -301,8 +302,9 @@ def _evaluate_best(prepared: Prepared, folder: RunFolder) -> tuple[Evaluation | 
             if best is None:
                 best = load(str(folder.best))
                 best.decode_as(prepared.options.decode)
-            evaluation = evaluate_pairs(best, pairs, valid=prepared.valid_pairs, device=device)
-            evaluation.write(folder.path / "evaluation", split.value)
+            evaluation = evaluate_pairs(best, pairs, device=device)
+            add_alignment(best, evaluation, prepared.valid_pairs)
+            write(evaluation, folder.path / "evaluation", split.value)
         evaluations.append(evaluation)
     return evaluations[0], evaluations[1]
 
@@ -325,7 +327,7 @@ def _seed_everything(seed: int) -> None:
 
 def _versions() -> dict[str, str]:
     return {
-        "seq2see": seq2see.__version__,
+        "seq2see": __version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
         "lightning": version("lightning"),

@@ -6,7 +6,7 @@ Translation"), where attention alone is a weak sign. So none is believed here: e
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,24 +150,3 @@ def report(flags: Sequence[Flags], wrong: Sequence[bool]) -> dict[str, Any]:
         interval = None if found.interval is None else list(found.interval)
         result[name] = {"area_under_curve": found.area, "interval": interval, "verdict": found.verdict}
     return result
-
-
-def report_lines(found: Mapping[str, Any]) -> list[str]:
-    """What the terminal shows, in 80 columns.
-
-    Args:
-        found: `outputs`, `of`, `wrong`, `right` as numbers, and `flags` from `report`.
-    """
-    scored = f"{found['outputs']:,}" + ("" if found["outputs"] == found["of"] else f" of {found['of']:,}")
-    lines = [
-        f"  {'attention flag':<20}{'area':>9}{'95 % interval':>21}",
-        f"  over {scored} outputs: {found['wrong']:,} wrong, {found['right']:,} right; {found['attention']}",
-    ]
-    rows = []
-    for name, one in found["flags"].items():
-        area, interval = one["area_under_curve"], one["interval"]
-        span = "" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
-        value = "-" if area is None else f"{area:.3f}"
-        words = one["verdict"].split(",")[0].removeprefix("cannot be said: ").removesuffix(" outputs")
-        rows.append(f"  {name:<20}{value:>9}{span:>21}   {words}")
-    return [lines[0], *rows, lines[1]]

@@ -12,17 +12,13 @@ import base64
 import math
 import zlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from seq2see.maps.arrays import KINDS
+from seq2see.maps.index import Example
 from seq2see.maps.page.assembly import assemble, bytes_of
-from seq2see.maps.store import densest_step
+from seq2see.maps.store import StoredLog, densest_step
 from seq2see.maps.table import MEASURES, baselines
-
-if TYPE_CHECKING:
-    from seq2see.maps.index import Example
-    from seq2see.maps.store import AttentionLog
 
 # In the order in which they are joined into one script: what a file uses at load time stands above it.
 SCRIPTS = (
@@ -43,7 +39,7 @@ SCRIPTS = (
 
 
 def render(
-    log: AttentionLog,
+    log: StoredLog,
     *,
     title: str = "Attention maps",
     max_megabytes: float = 8.0,
@@ -75,7 +71,7 @@ def render(
     )
 
 
-def contents(log: AttentionLog, *, max_megabytes: float, view: Mapping[str, str | int]) -> dict[str, object]:
+def contents(log: StoredLog, *, max_megabytes: float, view: Mapping[str, str | int]) -> dict[str, object]:
     """The log as plain values for the script."""
     kept = {log.steps[0], log.steps[-1], view.get("step", log.steps[-1])}
     packed = {step: pack(log, step) for step in log.steps}
@@ -99,7 +95,7 @@ def contents(log: AttentionLog, *, max_megabytes: float, view: Mapping[str, str 
     }
 
 
-def pack(log: AttentionLog, step: int) -> dict[str, str]:
+def pack(log: StoredLog, step: int) -> dict[str, str]:
     """One step's maps by variant, each as base64 of deflated bytes: example after example, kind after kind, no padding.
 
     `weights` and `norms` hold encoder, decoder and cross cells, `free` and `freeNorms` (of the model's own outputs)
@@ -143,7 +139,7 @@ def _example(example: Example) -> dict:
     }
 
 
-def _step(log: AttentionLog, step: int) -> dict:
+def _step(log: StoredLog, step: int) -> dict:
     stored = log.at(step)
     scores = {name: _number(value) for name, value in stored.scores.items()}
     return {
@@ -155,7 +151,7 @@ def _step(log: AttentionLog, step: int) -> dict:
     }
 
 
-def _measures(log: AttentionLog, steps: list[int]) -> dict[str, dict[str, list]]:
+def _measures(log: StoredLog, steps: list[int]) -> dict[str, dict[str, list]]:
     """By kind, then measure -> [step][layer][head], only measures that the kind has."""
     place = {step: index for index, step in enumerate(steps)}
     rows = [row for row in log.measures() if row.step in place]

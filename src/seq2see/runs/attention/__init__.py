@@ -3,16 +3,16 @@
 import sys
 from pathlib import Path
 
+from seq2see.decoding import device_of, load
 from seq2see.maps import AttentionLog, page
+from seq2see.maps.attended import aligning_head
 from seq2see.options import AttentionFormat, AttentionOptions
 from seq2see.runs.attention.choice import Choice, choose
 from seq2see.runs.attention.drawing import svg_figure
 from seq2see.runs.attention.figures import csv_table, figures_of, in_terminal
 from seq2see.runs.attention.links import score_files
 from seq2see.runs.attention.texts import log_of, read_texts
-from seq2see.runs.checkpoint import device_of, load
 from seq2see.runs.translate import speak_utf8
-from seq2see.runs.translate.links import aligning_head
 from seq2see.tasks.whole_file import write_text
 
 __all__ = ["attention", "command", "log_of"]

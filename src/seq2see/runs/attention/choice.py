@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from numpy.typing import NDArray
 
 from seq2see.maps import AttentionLog
+from seq2see.maps.attended import CrossHead
 from seq2see.options import AttentionKind, AttentionOptions
-from seq2see.runs.translate.links import CrossHead
 
 TITLES = {
     AttentionKind.cross: "cross attention",

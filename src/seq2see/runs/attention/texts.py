@@ -8,16 +8,14 @@ import numpy as np
 
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import Hypothesis, decode_sentences
+from seq2see.decoding import Hypothesis, Trained, decode_sentences
 from seq2see.maps import AttentionLog, Example
 from seq2see.maps.ablation import head_effects
+from seq2see.maps.alignment import model_dimensions
+from seq2see.maps.attended import word_numbers
 from seq2see.maps.capture import capture, fed_back
-from seq2see.runs.alignment import model_dimensions
-from seq2see.runs.checkpoint import Trained
-from seq2see.runs.translate.lines import is_blank, read_lines
-from seq2see.runs.translate.links import word_numbers
+from seq2see.runs.translate.lines import read_lines
 from seq2see.runs.translate.messages import about_unfinished
-from seq2see.runs.translate.results import source_limit
 
 MAX_LINES = 200  # in one page
 MOST_ABLATED = 32  # lines; with more, what each head is worth takes longer than all the rest
@@ -59,7 +57,7 @@ def read_texts(path: str | None, target: str | None) -> list[Line]:
             )
         numbered = enumerate(zip(sources, targets, strict=True), start=1)
         lines = [Line(number, source, text) for number, (source, text) in numbered]
-    return [line for line in lines if not is_blank(line.source)]
+    return [line for line in lines if line.source.strip()]
 
 
 def log_of(trained: Trained, lines: Sequence[Line]) -> AttentionLog:
@@ -83,7 +81,7 @@ def log_of(trained: Trained, lines: Sequence[Line]) -> AttentionLog:
     sources = source.encode_batch(line.source for line in lines)
     is_forced = lines[0].target is not None
     given = target.encode_batch(line.target or "" for line in lines) if is_forced else []
-    _check_lengths(lines, sources, "input", *source_limit(trained))
+    _check_lengths(lines, sources, "input", *trained.source_limit)
     positions = trained.model.decoder_positions.max_length
     if is_forced and positions is not None:
         _check_lengths(lines, given, "target", positions, "model.max_positions")

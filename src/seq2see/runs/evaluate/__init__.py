@@ -1,6 +1,5 @@
-"""Scores of a trained model: of any pairs from Python, and of a checkpoint's own splits or other data for a command."""
+"""Scores of a checkpoint on its own splits or other data, and of several checkpoints side by side."""
 
-from seq2see.runs.evaluate.checkpoints import command, evaluate, evaluate_several
-from seq2see.runs.evaluate.evaluation import Evaluation, evaluate_pairs
+from seq2see.runs.evaluate.checkpoints import command, evaluate, evaluate_several, write
 
-__all__ = ["Evaluation", "command", "evaluate", "evaluate_pairs", "evaluate_several"]
+__all__ = ["command", "evaluate", "evaluate_several", "write"]

@@ -1,29 +1,22 @@
 """From wrong outputs to their attention: which are shown, what flags their maps raise, and what those are worth."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from seq2see.data import Batch, EncodedPairs
-from seq2see.data.encoded import Texts
-from seq2see.decoding import decode_sentences, evaluation_mode
-from seq2see.decoding.hypothesis import next_log_probs
-from seq2see.evaluation import one_line
-from seq2see.maps.capture import capture
+from seq2see.decoding import Trained, decode_sentences
+from seq2see.evaluation import Evaluation, one_line
+from seq2see.maps.attended import Asked, CrossHead, aligning_head, captured, looked_at
 from seq2see.maps.cases import Case, Found, Side, render
 from seq2see.maps.cases.flags import flags_of, report, spread, unattended_words
-from seq2see.runs.checkpoint import Trained
-from seq2see.runs.evaluate.evaluation import Evaluation
-from seq2see.runs.translate.links import Asked, CrossHead, aligning_head
-from seq2see.text import UNK
+from seq2see.text import EOS, UNK
 
 NUM_SHOWN = 20  # outputs of each group
 MOST_SCORED = 500  # outputs whose flags are looked at
 NUM_CANDIDATES = 5  # most probable tokens of each place
-MOST_NUMBERS = 2**22  # of attention weights that are in memory together: more is slower, not faster
 SEED = 0
 
 
@@ -41,7 +34,7 @@ def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
     words = [trained.source_tokenizer.word_numbers(evaluation.pairs[place].source) for place in evaluation.firsts]
     wrong = evaluation.counts.columns["exact_match"][:, 0] == 0
     scored = _some(np.arange(len(sources)), MOST_SCORED)
-    maps = _maps(trained, [(sources[i], outputs[i]) for i in scored], head)
+    maps = [weights for _, weights in looked_at(trained, [(sources[i], outputs[i]) for i in scored], head)]
     usual = np.mean([spread(weights) for weights in maps], axis=0)
     flags = [flags_of(weights, words[i], usual) for weights, i in zip(maps, scored, strict=True)]
     num_wrong = int(wrong[scored].sum())
@@ -80,8 +73,8 @@ def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
                 right=not wrong[number],
                 ended=evaluation.hypotheses[first].ended,
                 log_prob=float(log_probs[number]),
-                output=_named(output, evaluation.texts[first]),
-                reference=_named(reference, evaluation.references[closest]),
+                output=replace(output, text=evaluation.texts[first]),
+                reference=replace(reference, text=evaluation.references[closest]),
                 flags=flags_of(weights, words[number], usual),
                 unattended=_word_labels(unattended_words(weights, words[number]), words[number], source_tokens),
                 hypotheses=beams[place],
@@ -150,10 +143,6 @@ def _some(numbers: NDArray, most: int) -> list[int]:
     return np.sort(np.random.default_rng(SEED).choice(numbers, most, replace=False)).tolist()
 
 
-def _named(side: Side, text: str) -> Side:
-    return Side(text, side.tokens, side.probabilities, side.candidates, side.cross)
-
-
 def _word_labels(chosen: Sequence[int], words: Sequence[int], tokens: Sequence[str]) -> tuple[str, ...]:
     """The words as the labels of their tokens, spaces left out."""
     labels: dict[int, str] = {}
@@ -162,65 +151,18 @@ def _word_labels(chosen: Sequence[int], words: Sequence[int], tokens: Sequence[s
     return tuple(labels[word] for word in chosen)
 
 
-def _maps(trained: Trained, asked: Sequence[Asked], head: CrossHead) -> list[NDArray]:
-    """For each source and target what the head looks at, (T, S), both with EOS."""
-    maps: list[NDArray] = [np.zeros((0, 0))] * len(asked)
-    for indices in _groups(trained, asked):
-        cross = capture(trained.model, _batch([asked[index] for index in indices])).cross
-        for row, index in enumerate(indices):
-            source, target = asked[index]
-            maps[index] = head.of(cross[row])[: len(target) + 1, : len(source) + 1]
-    return maps
-
-
 def _sides(trained: Trained, asked: Sequence[Asked]) -> list[Side]:
     """For each source and target all cross maps, and how probable the target's tokens and others are."""
-    tokenizer, device = trained.target_tokenizer, next(trained.model.parameters()).device
-    sides: list[Side | None] = [None] * len(asked)
-    for indices in _groups(trained, asked):
-        batch = _batch([asked[index] for index in indices])
-        cross = capture(trained.model, batch).cross
-        with evaluation_mode(trained.model):
-            logits = trained.model(*(part.to(device) for part in (batch.src, batch.src_mask, batch.tgt_in)))
-            log_probs = next_log_probs(logits)
-            best = log_probs.topk(min(NUM_CANDIDATES, log_probs.shape[-1]), dim=-1)
-            taken = log_probs.gather(2, batch.tgt_out[:, :, None].to(device))[:, :, 0].exp().cpu().tolist()
-            shares, tokens = torch.exp(best.values).cpu().tolist(), best.indices.cpu().tolist()
-        for row, index in enumerate(indices):
-            source, target = asked[index]
-            length = len(target) + 1
-            candidates = [
-                tuple(zip(tokenizer.tokens(tokens[row][place]), shares[row][place], strict=True))
-                for place in range(length)
-            ]
-            sides[index] = Side(
-                text="",
-                tokens=(*tokenizer.tokens(target), "<eos>"),
-                probabilities=tuple(taken[row][:length]),
-                candidates=tuple(candidates),
-                cross=cross[row, :, :, :length, : len(source) + 1],
-            )
-    return [side for side in sides if side is not None]
-
-
-def _batch(asked: Sequence[Asked]) -> Batch:
-    sources, targets = ([list(own[side]) for own in asked] for side in (0, 1))
-    places = np.arange(len(asked))
-    return EncodedPairs(Texts.of(sources), Texts.of(targets), ids=places).batch(places)
-
-
-def _groups(trained: Trained, asked: Sequence[Asked]) -> Iterator[list[int]]:
-    """Which go through the model together: of similar lengths, and few of long ones."""
-    options = trained.model.options
-    assert options.num_heads and options.num_decoder_layers and options.num_encoder_layers
-    maps = options.num_heads * max(options.num_decoder_layers, options.num_encoder_layers)
-    group: list[int] = []
-    for index in sorted(range(len(asked)), key=lambda index: max(map(len, asked[index]))):
-        length = max(map(len, asked[index])) + 1
-        largest = length * max(length * maps, trained.target_tokenizer.vocab_size)
-        if group and (len(group) + 1) * largest > MOST_NUMBERS:
-            yield group
-            group = []
-        group.append(index)
-    if group:
-        yield group
+    tokenizer = trained.target_tokenizer
+    sides: dict[int, Side] = {}
+    for index, log_probs, cross in captured(trained, asked):
+        target = asked[index][1]
+        best = log_probs.exp().topk(min(NUM_CANDIDATES, log_probs.shape[-1]), dim=-1)
+        taken = log_probs.gather(1, torch.tensor([*target, EOS])[:, None])[:, 0].exp()
+        candidates = [
+            tuple(zip(tokenizer.tokens(ids), shares, strict=True))
+            for ids, shares in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ]
+        tokens = (*tokenizer.tokens(target), "<eos>")
+        sides[index] = Side("", tokens, tuple(taken.tolist()), tuple(candidates), cross)
+    return [sides[index] for index in range(len(asked))]

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from seq2see.evaluation import System, compare_systems
+from seq2see.decoding import Trained, device_of, load
+from seq2see.evaluation import Evaluation, System, compare_systems, evaluate_pairs
 from seq2see.evaluation.report import comparison_lines, wrapped
+from seq2see.maps.alignment import add_alignment
 from seq2see.options import EvaluateOptions, FilesOptions, HubOptions, Split
-from seq2see.runs.checkpoint import Trained, device_of, load
 from seq2see.runs.data import pairs_of, read_pairs, task_of
 from seq2see.runs.evaluate.cases import add_cases
-from seq2see.runs.evaluate.evaluation import Evaluation, evaluate_pairs
+from seq2see.runs.lock import alone_in
 from seq2see.runs.terminal import Terminal
 from seq2see.tasks import Pair
 from seq2see.tasks.paths import files_of
@@ -50,7 +51,8 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
     if options.task.test is None and not isinstance(trained.options.task, FilesOptions | HubOptions):
         valid = pairs_of(trained.options, Split.valid, run=trained.run)
     train, missing = _training_pairs(trained) if options.baselines else ((), "")
-    evaluation = evaluate_pairs(trained, pairs, valid=valid, train=train, device=device_of(options.accelerator))
+    evaluation = evaluate_pairs(trained, pairs, train=train, device=device_of(options.accelerator))
+    add_alignment(trained, evaluation, valid)
     evaluation.notes += notes
     if options.report and (options.output is not None or trained.run is not None):
         add_cases(trained, evaluation, name=_name(options))
@@ -63,7 +65,7 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
     if trained.run is None:
         return evaluation, []
     try:
-        return evaluation, evaluation.write(trained.run / "evaluation", _name(options))
+        return evaluation, write(evaluation, trained.run / "evaluation", _name(options))
     except OSError as error:
         evaluation.notes.append(f"nothing written: {error.filename} cannot be ({error.strerror}); set output=FOLDER")
         return evaluation, []
@@ -150,9 +152,20 @@ def _name(options: EvaluateOptions) -> str:
     return f"other-{name}" if name in {split.value for split in Split} else name  # the run's own scores stay
 
 
+def write(evaluation: Evaluation, folder: Path, name: str) -> list[Path]:
+    """`Evaluation.write`, while no other process writes the folder.
+
+    Raises:
+        ValueError: another one does.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(folder):
+        return evaluation.write(folder, name)
+
+
 def _written(evaluation: Evaluation, folder: Path, name: str) -> list[Path]:
     try:
-        return evaluation.write(folder, name)
+        return write(evaluation, folder, name)
     except OSError as error:
         raise ValueError(
             f"output: {folder} cannot be written ({error.strerror}): set output to another folder"

@@ -146,7 +146,7 @@ PROMISES = (
         kept.saved,
         "numbers",
         0,
-        "A checkpoint does not hold all that the model is. Look at Trained.describe and load in runs/checkpoint.py: "
+        "A checkpoint does not hold all that the model is. Look at Trained.describe and decoding/checkpoint.py: "
         "weights outside the state_dict, or options that are not saved, are lost.",
     ),
     Promise(

@@ -19,6 +19,8 @@ import lightning as L
 import torch
 from torch import Tensor
 
+from seq2see.decoding import load, read_checkpoint
+from seq2see.evaluation import evaluate_pairs
 from seq2see.options import (
     LOWER_IS_BETTER,
     DataOptions,
@@ -28,10 +30,8 @@ from seq2see.options import (
     OtherText,
     TrainOptions,
 )
-from seq2see.runs.checkpoint import load, read_checkpoint
 from seq2see.runs.config import to_yaml
 from seq2see.runs.data import read_pairs
-from seq2see.runs.evaluate import evaluate_pairs
 from seq2see.runs.fit import NUM_SAMPLES
 from seq2see.runs.selfcheck.subject import NUM_PAIRS, Subject, valid_pairs_of
 from seq2see.runs.train import train_run

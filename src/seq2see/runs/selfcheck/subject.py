@@ -11,8 +11,8 @@ from torch import Tensor
 
 from seq2see.data import Batch, EncodedPairs, make_loader
 from seq2see.data.encoded import Texts
+from seq2see.decoding import Trained, load
 from seq2see.options import HubOptions, Position, SelfcheckOptions, Split, TrainOptions
-from seq2see.runs.checkpoint import Trained, load
 from seq2see.runs.data import pairs_of
 from seq2see.runs.prepare import prepare, train_loader
 from seq2see.tasks import Pair

@@ -9,23 +9,24 @@ import importlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from seq2see.options import TrainOptions
 from seq2see.runs.folder import RunFolder, read_result
 from seq2see.runs.studies.job import Job, Report
-from seq2see.runs.train import train_run
 from seq2see.tasks.whole_file import write_text
 
 __all__ = ["Job", "Report", "run_study"]
 
 
-def run_study(options: TrainOptions) -> Report:
+def run_study(options: TrainOptions, train_run: Callable[[TrainOptions], object]) -> Report:
     """Trains what is missing, and prints and writes the study's report.
 
     Args:
         options: with `study` set; every other key holds for all jobs, unless the study itself varies it.
+        train_run: what trains one of them.
 
     Raises:
         ValueError: the options are wrong, or `run_dir` is the folder of something else.

@@ -6,23 +6,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from seq2see.decoding import Trained, device_of, load
+from seq2see.maps.attended import aligning_head, with_details
 from seq2see.options import TranslateOptions, TranslationFormat
-from seq2see.runs.checkpoint import Trained, device_of, load
 from seq2see.runs.translate.formats import header, written
-from seq2see.runs.translate.lines import count_lines, read_chunks, read_lines
-from seq2see.runs.translate.links import aligning_head
+from seq2see.runs.translate.lines import count_lines, read_chunks
 from seq2see.runs.translate.messages import LinesDone, Messages
 from seq2see.runs.translate.prompt import prompt
-from seq2see.runs.translate.results import (
-    TranslatedLine,
-    Translation,
-    translate_chunks,
-    translated,
-    translations,
-)
 from seq2see.tasks.whole_file import whole_file
 
-__all__ = ["TranslatedLine", "Translation", "read_lines", "translate", "translated", "translations"]
+__all__ = ["translate"]
 
 
 def translate(options: TranslateOptions) -> int:
@@ -92,20 +85,21 @@ def _output(path: str | None) -> Iterator[TextIO]:
 
 def _write(trained: Trained, options: TranslateOptions, file: TextIO) -> int:
     form, count = options.format, 0
-    details = form is not TranslationFormat.text
-    alignment_from = str(aligning_head(trained)) if details else ""
+    head = None if form is TranslationFormat.text else aligning_head(trained)
     messages = Messages(trained)
-    if details:
-        messages.console.print(f"alignment: cross attention of {alignment_from}")
+    if head is not None:
+        messages.console.print(f"alignment: cross attention of {head}")
     elif options.input is None and sys.stdin.isatty():
         messages.console.print("reading lines from the terminal; Ctrl-D ends")
     is_shown = messages.console.is_terminal and not (options.output is None and sys.stdout.isatty())
     file.write(header(form))
     total = count_lines(options.input) if is_shown else None
     with LinesDone(messages.console, total=total, is_shown=is_shown) as done:
-        chunks = read_chunks(options.input)
-        for lines in translate_chunks(trained, chunks, details=details, progress=done.advance):
-            file.writelines(written(line, form, alignment_from=alignment_from) for line in lines)
+        for chunk in read_chunks(options.input):
+            lines = trained.translations(chunk, first=count + 1, progress=done.advance)
+            if head is not None:
+                lines = with_details(trained, lines, head)
+            file.writelines(written(line, form, alignment_from=str(head)) for line in lines)
             file.flush()
             done.advance(sum(not line.translations for line in lines))
             messages.note(lines)

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterable
 
+from seq2see.decoding import TranslatedLine
 from seq2see.options import TranslationFormat
-from seq2see.runs.translate.results import TranslatedLine
 
 COLUMNS = ("line", "rank", "source", "hypothesis", "score", "alignment")
 

@@ -22,11 +22,6 @@ PAUSE = 0.1  # seconds without a line, after which those that have come are tran
 LONGEST = 1.0  # seconds that lines are waited for once the first has come
 
 
-def is_blank(line: str) -> bool:
-    """Whether there is nothing to translate."""
-    return not line or line.isspace()
-
-
 def chunks_of(lines: Iterable[str]) -> Iterator[list[str]]:
     """The lines, some at a time."""
     rest, size = iter(lines), FIRST

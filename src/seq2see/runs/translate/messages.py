@@ -8,8 +8,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from seq2see.runs.checkpoint import Trained
-from seq2see.runs.translate.results import TranslatedLine, source_limit
+from seq2see.decoding import Trained, TranslatedLine
 from seq2see.text import parted
 
 PATIENCE = 1.0  # seconds without a word
@@ -26,7 +25,7 @@ class Messages:
 
     def __init__(self, trained: Trained) -> None:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
-        self.limit, self.key = source_limit(trained)
+        self.limit, self.key = trained.source_limit
         self.tag_separator = trained.source_tokenizer.tag_separator
         self._remedy = trained.length_limit.remedy
         self._num_cut = self._num_with_unknown = self._num_without_tags = 0

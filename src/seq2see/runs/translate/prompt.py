@@ -6,14 +6,12 @@ from collections import Counter
 
 import numpy as np
 
+from seq2see.decoding import Trained, TranslatedLine
+from seq2see.maps.attended import CrossHead, aligning_head, looked_at, word_numbers
 from seq2see.maps.measures import word_weights
 from seq2see.maps.terminal import heat_map
 from seq2see.options import DecodeOptions, TokenizerKind
-from seq2see.runs.checkpoint import Trained
-from seq2see.runs.translate.lines import is_blank
-from seq2see.runs.translate.links import CrossHead, aligning_head, looked_at, word_numbers
 from seq2see.runs.translate.messages import Messages, about_tags, lacks_tags, shown
-from seq2see.runs.translate.results import TranslatedLine, translate_some
 from seq2see.text import Tokenizer, normalize, parted
 
 WIDTH = 80  # columns at most
@@ -76,12 +74,12 @@ class Conversation:
 
         Notes on the line go to stderr.
         """
-        if is_blank(line):
+        if not line.strip():
             return ""
         if line.startswith(":"):
             return self._command(line[1:].split())
         self.num_lines += 1
-        (self.last,) = translate_some(self.trained, [line], first=self.num_lines)
+        (self.last,) = self.trained.translations([line], first=self.num_lines)
         self._note(self.last)
         if len(self.last.translations) == 1:
             return _visible(self.last.text)

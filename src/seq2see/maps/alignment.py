@@ -1,56 +1,45 @@
 """How well attention matches the true word alignment: the head is chosen on other pairs than those it is scored on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from seq2see.data import EncodedPairs
-from seq2see.maps import Example
+from seq2see.decoding import Trained
+from seq2see.evaluation import Evaluation
 from seq2see.maps.capture import capture
+from seq2see.maps.index import Example
 from seq2see.maps.measures import Rows, alignment_error_rate, choose_head
 from seq2see.options import TokenizerKind
-from seq2see.runs.checkpoint import Trained
 from seq2see.tasks import Pair
 
 NUM_PAIRS = 500  # pairs at most that are looked at
 ROWS = {Rows.predicts: "predicts", Rows.reads: "reads"}
 
 
-@dataclass
-class Alignment:
-    """The error rate of the chosen head, and where it comes from.
+def add_alignment(trained: Trained, evaluation: Evaluation, valid: Sequence[Pair]) -> None:
+    """Adds the alignment error rate of the head that aligns best on `valid`, measured on the pairs of the evaluation.
+
+    `details["alignment"]` says for both row conventions which head that is (1-based) and its rate. Nothing is added if
+    the true alignment of either is not known, or is one of words where the tokens are characters.
 
     Args:
-        error_rate: on "predicts" rows, 0 is perfect.
-        details: layer and head (1-based), and the rates of both row conventions, in plain values.
+        trained: the model, on the device to use.
+        evaluation: of that model.
+        valid: other pairs, on which the head is chosen.
     """
-
-    error_rate: float
-    details: dict[str, Any]
-
-
-def alignment_scores(trained: Trained, pairs: Sequence[Pair], valid: Sequence[Pair]) -> Alignment | None:
-    """The alignment error rate of the head that aligns best on `valid`, measured on `pairs`.
-
-    Args:
-        trained: the model.
-        pairs: what is scored.
-        valid: what the head is chosen on.
-
-    Returns:
-        None if the true alignment of either is not known, or is one of words where the tokens are characters.
-    """
+    pairs = evaluation.pairs
     if not (_aligned(trained, pairs) and _aligned(trained, valid)):
-        return None
+        return
     on_valid, on_pairs = _error_rates(trained, valid[:NUM_PAIRS]), _error_rates(trained, pairs[:NUM_PAIRS])
     details: dict[str, Any] = {"pairs": min(len(pairs), NUM_PAIRS)}
     for rows, name in ROWS.items():
         layer, head = choose_head(on_valid[rows])
         rate = float(on_pairs[rows][layer, head])
         details[name] = {"layer": layer + 1, "head": head + 1, "alignment_error_rate": rate}
-    return Alignment(details["predicts"]["alignment_error_rate"], details)
+    evaluation.details["alignment"] = details
+    evaluation.scores["alignment_error_rate"] = details["predicts"]["alignment_error_rate"]
 
 
 def _aligned(trained: Trained, pairs: Sequence[Pair]) -> bool:

@@ -9,28 +9,17 @@ from typing import Any
 import numpy as np
 
 from seq2see.data import EncodedPairs, scoring_loader
-from seq2see.decoding import Forced, Hypothesis, teacher_forced
-from seq2see.evaluation import (
-    Kind,
-    References,
-    Scorer,
-    SentenceCounts,
-    as_scored,
-    by_confidence,
-    by_length,
-    error_kinds,
-    intervals,
-    make_baselines,
-    one_line,
-    tokens_in_place,
-)
-from seq2see.evaluation.report import detail_lines, score_lines, wrapped
-from seq2see.maps.cases.flags import report_lines
+from seq2see.decoding import Forced, Hypothesis, Trained, teacher_forced
+from seq2see.evaluation.baselines import make_baselines
+from seq2see.evaluation.bootstrap import intervals
+from seq2see.evaluation.breakdown import by_confidence, by_length
+from seq2see.evaluation.counts import SentenceCounts
+from seq2see.evaluation.kinds import Kind, error_kinds
+from seq2see.evaluation.references import References, as_scored, tokens_in_place
+from seq2see.evaluation.report import detail_lines, flag_lines, score_lines, wrapped
+from seq2see.evaluation.scorer import Scorer, one_line
 from seq2see.options import TokenizerKind
-from seq2see.runs.alignment import alignment_scores
-from seq2see.runs.checkpoint import Trained
-from seq2see.runs.config import to_plain
-from seq2see.runs.lock import alone_in
+from seq2see.options.plain import to_plain
 from seq2see.tasks import Pair
 from seq2see.tasks.whole_file import write_text
 from seq2see.text import UNK, parted
@@ -44,7 +33,7 @@ class Evaluation:
 
     Args:
         scores: by their names: `loss`, `perplexity`, `token_accuracy`, `target_log_prob`, `exact_match`, `bleu`,
-            `chrf`, `cer`, `wer`, `ser`, and `alignment_error_rate` where the true alignment is known.
+            `chrf`, `cer`, `wer`, `ser`, and `alignment_error_rate` where `maps.alignment` has added it.
         details: how they came about and what is behind them, in plain values (see the README of `evaluation`).
         pairs: what was translated.
         sources: in the Unicode form that the model gets, in one line each.
@@ -72,16 +61,8 @@ class Evaluation:
     page: str | None = field(default=None, repr=False)
 
     def write(self, folder: Path, name: str) -> list[Path]:
-        """`<name>.json` (scores), `<name>.tsv` (every translation), `<name>.html` (the page); returns their paths.
-
-        Raises:
-            ValueError: another process writes the folder.
-        """
+        """`<name>.json` (scores), `<name>.tsv` (every translation), `<name>.html` (the page); returns their paths."""
         folder.mkdir(parents=True, exist_ok=True)
-        with alone_in(folder):
-            return self._write(folder, name)
-
-    def _write(self, folder: Path, name: str) -> list[Path]:
         report = {"scores": self.scores, **self.details, "notes": self.notes}
         write_text(folder / f"{name}.json", json.dumps(report, indent=2, ensure_ascii=False) + "\n")
         rows = [
@@ -103,7 +84,7 @@ class Evaluation:
         flags = self.details.get("attention_flags")
         return [
             *score_lines(self.scores, self.details), "", *detail_lines(self.details), "",
-            *([] if flags is None else [*report_lines(flags), ""]), *signatures, *notes,
+            *([] if flags is None else [*flag_lines(flags), ""]), *signatures, *notes,
         ]  # fmt: skip
 
 
@@ -111,7 +92,6 @@ def evaluate_pairs(
     trained: Trained,
     pairs: Sequence[Pair],
     *,
-    valid: Sequence[Pair] = (),
     train: Sequence[Pair] = (),
     device: str = "cpu",
 ) -> Evaluation:
@@ -123,7 +103,6 @@ def evaluate_pairs(
     Args:
         trained: the model.
         pairs: what to translate, at least one.
-        valid: other pairs with true alignments, on which the attention head that aligns is chosen.
         train: the training pairs, for the baselines; empty: no baselines.
         device: where to compute.
 
@@ -164,10 +143,6 @@ def evaluate_pairs(
     }
     if train:
         details["baselines"] = _baselines(trained, [pairs[place].source for place in firsts], train, scorer)
-    alignment = alignment_scores(trained, pairs, valid)
-    if alignment is not None:
-        scores["alignment_error_rate"] = alignment.error_rate
-        details["alignment"] = alignment.details
     source_of = {place: number for number, group in enumerate(groups) for place in group}
     order = [source_of[place] for place in range(len(pairs))]
     return Evaluation(

@@ -1,22 +1,24 @@
 """Which source word each target word attends to, while the model writes what it wrote."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import teacher_forced
+from seq2see.decoding import Trained, TranslatedLine, evaluation_mode
+from seq2see.decoding.hypothesis import next_log_probs
 from seq2see.maps.capture import capture
 from seq2see.maps.measures import word_weights
 from seq2see.options import TokenizerKind
-from seq2see.runs.checkpoint import Trained
 from seq2see.tasks.whole_file import read_json
-from seq2see.text import Tokenizer
+from seq2see.text import EOS, Tokenizer
 
-MOST_NUMBERS = 2**24  # of attention weights or of log-probabilities that are in memory together
+MOST_NUMBERS = 2**22  # of attention weights or log-probabilities in memory together: more is slower, not faster
 
 Asked = tuple[Sequence[int], Sequence[int]]
 """Source ids and target ids, both without EOS."""
@@ -64,29 +66,24 @@ def aligning_head(trained: Trained) -> CrossHead:
     return CrossHead(layer, head) if known else CrossHead(num_layers - 1)
 
 
-def looked_at(trained: Trained, asked: Sequence[Asked], head: CrossHead) -> list[tuple[list[float], NDArray]]:
-    """How probable each token of the targets is, and what the head looks at to predict it.
-
-    Args:
-        trained: the model.
-        asked: any number of sources with targets.
-        head: whose attention it is.
+def captured(trained: Trained, asked: Sequence[Asked]) -> Iterator[tuple[int, Tensor, NDArray]]:
+    """What the model makes of each source with its target, whatever stands beside it: similar lengths come together.
 
     Returns:
-        for each target its tokens' log-probabilities and that of the EOS behind them, nats, and weights (T, S), both
-        with EOS.
+        the number of the pair in `asked`; the log-probabilities (T, V) of the next token, as decoding has them; and the
+        cross attention of all heads (layers, H, T, S); both with EOS.
     """
-    found: list[tuple[list[float], NDArray]] = [([], np.zeros((0, 0)))] * len(asked)
     for indices in _groups(trained, asked):
-        sources, targets = [list(asked[index][0]) for index in indices], [list(asked[index][1]) for index in indices]
+        sources, targets = ([list(asked[index][side]) for index in indices] for side in (0, 1))
         places = np.arange(len(indices))
         batch = EncodedPairs(Texts.of(sources), Texts.of(targets), ids=places).batch(places)
-        scores = teacher_forced(trained.model, [batch]).log_probs
-        cross = capture(trained.model, batch).cross
+        cross, device = capture(trained.model, batch).cross, next(trained.model.parameters()).device
+        with evaluation_mode(trained.model):
+            logits = trained.model(*(part.to(device) for part in (batch.src, batch.src_mask, batch.tgt_in)))
+            log_probs = next_log_probs(logits).cpu()
         for place, index in enumerate(indices):
-            weights = head.of(cross[place])[: len(targets[place]) + 1, : len(sources[place]) + 1]
-            found[index] = (scores[place].tolist(), weights)
-    return found
+            length = len(targets[place]) + 1
+            yield index, log_probs[place, :length], cross[place, :, :, :length, : len(sources[place]) + 1]
 
 
 def _groups(trained: Trained, asked: Sequence[Asked]) -> Iterator[list[int]]:
@@ -95,16 +92,24 @@ def _groups(trained: Trained, asked: Sequence[Asked]) -> Iterator[list[int]]:
     assert options.num_heads and options.num_decoder_layers and options.num_encoder_layers
     maps = options.num_heads * max(options.num_decoder_layers, options.num_encoder_layers)
     group: list[int] = []
-    widest = 0
-    for index in sorted(range(len(asked)), key=lambda index: sum(map(len, asked[index]))):
+    for index in sorted(range(len(asked)), key=lambda index: max(map(len, asked[index]))):
         length = max(map(len, asked[index])) + 1
-        widest = max(widest, length * max(length * maps, trained.target_tokenizer.vocab_size))
-        if group and (len(group) + 1) * widest > MOST_NUMBERS:
+        largest = length * max(length * maps, trained.target_tokenizer.vocab_size)
+        if group and (len(group) + 1) * largest > MOST_NUMBERS:
             yield group
-            group, widest = [], length * max(length * maps, trained.target_tokenizer.vocab_size)
+            group = []
         group.append(index)
     if group:
         yield group
+
+
+def looked_at(trained: Trained, asked: Sequence[Asked], head: CrossHead) -> list[tuple[list[float], NDArray]]:
+    """For each target its tokens' log-probabilities, nats, and what the head looks at (T, S); both with EOS."""
+    found: list[tuple[list[float], NDArray]] = [([], np.zeros((0, 0)))] * len(asked)
+    for index, log_probs, cross in captured(trained, asked):
+        ids = torch.tensor([*asked[index][1], EOS])
+        found[index] = log_probs.gather(1, ids[:, None])[:, 0].tolist(), head.of(cross)
+    return found
 
 
 def links_of(trained: Trained, source: str, target_ids: Sequence[int], weights: NDArray) -> list[tuple[int, int]]:
@@ -140,3 +145,30 @@ def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
             inside = not character.isspace()
     last = word if inside else max(word - 1, 0)
     return [min(number, last) for number in numbers]
+
+
+def with_details(trained: Trained, lines: Sequence[TranslatedLine], head: CrossHead) -> list[TranslatedLine]:
+    """The lines with tokens, log-probabilities and links.
+
+    Args:
+        trained: the model.
+        lines: as `Trained.translations` gives them.
+        head: whose attention the links are read from.
+    """
+    asked = [(line.ids, found.ids) for line in lines for found in line.translations]
+    seen = iter(looked_at(trained, asked, head))
+    detailed = []
+    for line in lines:
+        own = []
+        for found in line.translations:
+            log_probs, weights = next(seen)
+            own.append(
+                replace(
+                    found,
+                    tokens=(*trained.target_tokenizer.tokens(found.ids), *(["<eos>"] if found.ended else [])),
+                    log_probs=tuple(log_probs[: len(found.ids) + found.ended]),
+                    links=tuple(links_of(trained, line.source, found.ids, weights)),
+                )
+            )
+        detailed.append(replace(line, translations=tuple(own)))
+    return detailed

@@ -25,6 +25,7 @@ from torch import Tensor
 from seq2see.options.rules import leaves
 from seq2see.tasks.whole_file import whole_binary_file
 
+FORMAT = 3  # of what is inside: 2 turned other pairs of numbers (rope); 1 had no checksum, nor said who wrote it
 _NAME = b"seq2see crc32 "  # a CRC-32 finds any flipped bit, and any damage within 32 bits
 _LENGTH = 2 + len(_NAME) + 8  # of the file's end: how long the comment is, the name, eight hexadecimal digits
 _NO_COMMENT = b"PK\5\6", 22  # how the end of a zip file without a comment begins, and its length

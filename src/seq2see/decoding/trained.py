@@ -1,0 +1,190 @@
+"""A trained model as one object: it translates, says how probable a target is, and what its checkpoint is to say."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import starmap
+from pathlib import Path
+from typing import Any
+
+from seq2see._version import __version__
+from seq2see.data import EncodedPairs, scoring_loader
+from seq2see.decoding.checkpoint_file import FORMAT
+from seq2see.decoding.forced import teacher_forced
+from seq2see.decoding.limit import LengthLimit, bounded
+from seq2see.decoding.sentences import decode_sentences
+from seq2see.options import DecodeOptions, TokenizerKind, TrainOptions
+from seq2see.options.plain import to_plain
+from seq2see.tasks.pairs import Pair
+from seq2see.text import UNK, Tokenizer, normalize, parted
+from seq2see.transformer import Transformer
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translation of a line.
+
+    Args:
+        text: as the model writes it; a `char` or `bpe` model may write line ends.
+        score: summed log-probability, nats, before any length penalty.
+        ended: whether the end was reached before the length limit.
+        ids: target ids without EOS.
+        tokens: with details: a label for each id, and `<eos>` if the end was reached.
+        log_probs: with details: for each of `tokens` its log-probability, nats; their sum is the score.
+        links: with details: for each target word the source word that it attends to most, as (source, target).
+    """
+
+    text: str
+    score: float
+    ended: bool
+    ids: list[int]
+    tokens: tuple[str, ...] = ()
+    log_probs: tuple[float, ...] = ()
+    links: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class TranslatedLine:
+    """A line and its translations.
+
+    Args:
+        number: of the line, from 1.
+        source: the line.
+        translations: the best first; none of a blank line.
+        num_tokens: source tokens, EOS included; 0 for a blank line.
+        num_read: how many of them the model has read.
+        unknown: symbols of the line that the model has never seen.
+        ids: the source ids that the model has read, without EOS.
+    """
+
+    number: int
+    source: str
+    translations: tuple[Translation, ...] = ()
+    num_tokens: int = 0
+    num_read: int = 0
+    unknown: tuple[str, ...] = ()
+    ids: tuple[int, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The best translation; of a blank line nothing."""
+        return self.translations[0].text if self.translations else ""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the line was longer than the model reads."""
+        return self.num_read < self.num_tokens
+
+
+@dataclass
+class Trained:
+    """A model with all that is needed to use it.
+
+    Args:
+        options: the run's, with nothing left open.
+        source_tokenizer: of the sources.
+        target_tokenizer: of the targets.
+        length_limit: how long a translation may get.
+        model: the weights.
+        step: optimiser steps that made them.
+        path: the checkpoint's file, if it came from one.
+    """
+
+    options: TrainOptions
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    length_limit: LengthLimit
+    model: Transformer
+    step: int = 0
+    path: Path | None = None
+
+    @property
+    def run(self) -> Path | None:
+        """The run folder that the checkpoint lies in, if it does."""
+        folder = self.path.parent.parent if self.path is not None else None
+        return folder if folder is not None and (folder / "config.yaml").is_file() else None
+
+    @property
+    def source_limit(self) -> tuple[int, str]:
+        """Source tokens that the model reads at most, EOS included, and the key that says so."""
+        most = self.options.decode.filled().max_source_length
+        positions = self.model.encoder_positions.max_length
+        assert most
+        if positions is not None and positions < most:
+            return positions, "model.max_positions"
+        return most, "decode.max_source_length"
+
+    def translate(self, lines: Iterable[str]) -> list[str]:
+        """The best translation of each line, in their order; a blank one for a blank one."""
+        return [line.text for line in self.translations(list(lines))]
+
+    def translations(
+        self, lines: Sequence[str], *, first: int = 1, progress: Callable[[int], None] | None = None
+    ) -> list[TranslatedLine]:
+        """As many translations of each line as `decode.num_best` says, and what is known of them.
+
+        Args:
+            lines: decoded together; what is longer than the model reads is cut, and blank lines stay blank.
+            first: the number of the first one, which random draws follow from.
+            progress: called with the number of lines done since the last call; blank ones do not count.
+        """
+        results = [TranslatedLine(number, line) for number, line in enumerate(lines, start=first)]
+        filled = [place for place, line in enumerate(lines) if line and not line.isspace()]
+        ids = self.source_tokenizer.encode_batch([lines[place] for place in filled])
+        read = [tokens[: self.source_limit[0] - 1] for tokens in ids]
+        found = decode_sentences(
+            self.model,
+            read,
+            limit=self.length_limit,
+            options=self.options.decode,
+            numbers=[first + place for place in filled],
+            progress=progress,
+        )
+        for place, tokens, seen, hypotheses in zip(filled, ids, read, found, strict=True):
+            results[place] = replace(
+                results[place],
+                translations=tuple(
+                    Translation(self.target_tokenizer.decode(one.ids), one.score, one.ended, one.ids)
+                    for one in hypotheses
+                ),
+                num_tokens=len(tokens) + 1,
+                num_read=len(seen) + 1,
+                unknown=tuple(unknown_symbols(self.source_tokenizer, lines[place], tokens)),
+                ids=tuple(seen),
+            )
+        return results
+
+    def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
+        """For each source and target the log-probability of the whole target, nats."""
+        encoded = EncodedPairs.from_pairs(starmap(Pair, pairs), self.source_tokenizer, self.target_tokenizer)
+        return teacher_forced(self.model, scoring_loader(encoded)).totals
+
+    def decode_as(self, decode: DecodeOptions) -> None:
+        """Sets the decoding keys that are given, over those of the run."""
+        given = {name: value for name, value in vars(decode).items() if value is not None}
+        self.options = replace(self.options, decode=replace(self.options.decode, **given))
+        self.length_limit = bounded(self.length_limit, self.options)
+
+    def describe(self) -> dict[str, Any]:
+        """What a checkpoint says beside its weights, in plain values."""
+        shared = bool(self.options.tokenizer.shared)
+        return {
+            "format": FORMAT,
+            "version": __version__,
+            "config": to_plain(self.options),
+            "source_tokenizer": self.source_tokenizer.state(),
+            "target_tokenizer": None if shared else self.target_tokenizer.state(),
+            "length_ratio": self.length_limit.ratio,
+            "length_floor": self.length_limit.floor,
+        }
+
+
+def unknown_symbols(tokenizer: Tokenizer, line: str, ids: Sequence[int]) -> list[str]:
+    """The tags, words or characters of a line whose ids are UNK."""
+    if UNK not in ids:
+        return []
+    tags, text = ([], line) if tokenizer.tag_separator is None else parted(line, tokenizer.tag_separator)
+    text = normalize(text, tokenizer.normalize)
+    symbols = [*tags, *(text.split() if tokenizer.kind is TokenizerKind.word else text)]
+    if tokenizer.kind is TokenizerKind.bpe:
+        symbols, ids = tags, ids[: len(tags)]
+    return [symbol for symbol, number in zip(symbols, ids, strict=True) if number == UNK]

@@ -1,0 +1,45 @@
+"""The log of attention maps that people hold in their hands: what is stored, and how it is shown."""
+
+import html
+import os
+from pathlib import Path
+
+from seq2see.maps import page
+from seq2see.maps.store import StoredLog
+from seq2see.tasks.whole_file import write_bytes
+
+
+class AttentionLog(StoredLog):
+    """Attention maps over training, in a folder or in memory; made by `create`, `open` or `of_maps`."""
+
+    def save(self, path: str | Path, *, title: str = "Attention maps") -> Path:
+        """Write the page, one HTML file that opens anywhere, and return its path."""
+        path = Path(os.path.expanduser(path))
+        write_bytes(path, page.render(self, title=title).encode("utf-8", "surrogatepass"))
+        return path
+
+    def show(self, *, height: int = 960) -> None:
+        """Show the page in a notebook.
+
+        Args:
+            height: of its frame, CSS pixels.
+
+        Raises:
+            ImportError: there is no IPython, so no notebook.
+        """
+        try:
+            from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]
+        except ImportError as error:
+            raise ImportError(
+                "show() needs IPython, which a notebook has; anywhere else write the page with save('maps.html')"
+            ) from error
+        display(HTML(frame(self, height=height)))
+
+
+def frame(log: StoredLog, *, height: int) -> str:
+    """The page as an `iframe` that carries it whole, shut off from the notebook around it."""
+    text = html.escape(page.render(log), quote=True)
+    return (
+        f'<iframe srcdoc="{text}" sandbox="allow-scripts allow-downloads" title="Attention maps"'
+        f' style="width: 100%; height: {height}px; border: 0"></iframe>'
+    )
