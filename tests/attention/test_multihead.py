@@ -2,7 +2,6 @@
 
 import copy
 import math
-from unittest.mock import patch
 
 import pytest
 import torch
@@ -13,9 +12,8 @@ from torch import nn
 from seq2see.attention import (
     MultiHeadAttention,
     PositionTerms,
-    Rows,
+    Unpadded,
     mask_from_hidden,
-    multihead,
     scaled_dot_product_attention,
 )
 from seq2see.options import Score
@@ -131,11 +129,10 @@ def random_positions(num_heads, num_queries, num_keys, width, kind):
     st.booleans(),
     st.sampled_from([None, 0, 1, 3]),
     st.sampled_from(["none", "turn", "bias"]),
-    st.sampled_from([0, multihead.SHORT]),
     SEEDS,
 )
-def test_the_fast_paths_equal_the_explicit_one_for_any_mask_window_and_positions(
-    batch, num_queries, num_keys, sizes, score, masking, causal, window, positions, short, seed
+def test_the_fused_path_equals_the_explicit_one_for_any_mask_window_and_positions(
+    batch, num_queries, num_keys, sizes, score, masking, causal, window, positions, seed
 ):
     torch.manual_seed(seed)
     d_model, num_heads = sizes
@@ -151,10 +148,9 @@ def test_the_fast_paths_equal_the_explicit_one_for_any_mask_window_and_positions
     direction = torch.randn(batch, num_queries, d_model).double()
     results = []
     for need_weights in (False, True):
-        with patch.object(multihead, "SHORT", short):
-            output, weights = attention(
-                query, memory, memory, mask, causal=causal, positions=terms, need_weights=need_weights
-            )
+        output, weights = attention(
+            query, memory, memory, mask, causal=causal, positions=terms, need_weights=need_weights
+        )
         results.append((output, gradients(output, inputs, direction)))
     assert_same(*results)
     assert weights.shape == (batch, num_heads, num_queries, num_keys)
@@ -168,12 +164,9 @@ def test_the_fast_paths_equal_the_explicit_one_for_any_mask_window_and_positions
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("path", ["explicit", "short", "kernel"])
-def test_a_query_without_keys_gets_zeros_and_its_neighbours_what_they_always_get(
-    device, dtype, bias, path, monkeypatch
-):
-    monkeypatch.setattr(multihead, "SHORT", 0 if path == "kernel" else multihead.SHORT)
-    device, need_weights = device_or_skip(device), path == "explicit"
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_a_query_without_keys_gets_zeros_and_its_neighbours_what_they_always_get(device, dtype, bias, need_weights):
+    device = device_or_skip(device)
     torch.manual_seed(0)
     attention = MultiHeadAttention(32, 4).to(device, dtype)
     x = torch.randn(3, 6, 32).to(device, dtype).requires_grad_()
@@ -195,9 +188,8 @@ def test_a_query_without_keys_gets_zeros_and_its_neighbours_what_they_always_get
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("hidden_by", ["mask", "mask and bias", "causal", "bias"])
-@pytest.mark.parametrize("path", ["explicit", "short", "kernel"])
-def test_a_hidden_key_wins_with_no_score(dtype, hidden_by, path, monkeypatch):
-    monkeypatch.setattr(multihead, "SHORT", 0 if path == "kernel" else multihead.SHORT)
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_a_hidden_key_wins_with_no_score(dtype, hidden_by, need_weights):
     attention = MultiHeadAttention(1, 1, score=Score.dot, bias=False).to(dtype)
     for parameter in attention.parameters():
         nn.init.ones_(parameter)
@@ -212,7 +204,7 @@ def test_a_hidden_key_wins_with_no_score(dtype, hidden_by, path, monkeypatch):
         torch.tensor([[True, False]]) if "mask" in hidden_by else None,
         causal=hidden_by == "causal",
         positions=PositionTerms(bias=bias),
-        need_weights=path == "explicit",
+        need_weights=need_weights,
     )
     seen = output[0, :1] if hidden_by == "causal" else output[0]
     torch.testing.assert_close(seen, torch.full_like(seen, 3))
@@ -220,9 +212,9 @@ def test_a_hidden_key_wins_with_no_score(dtype, hidden_by, path, monkeypatch):
 
 @pytest.mark.parametrize("device", DEVICES)
 @settings(deadline=None, max_examples=25)
-@given(st.integers(1, 3), LENGTHS, LENGTHS, st.booleans(), st.booleans(), st.sampled_from([0, multihead.SHORT]), SEEDS)
-def test_an_identity_as_values_shows_the_fast_paths_weights(
-    device, batch, num_queries, num_keys, causal, biased, short, seed
+@given(st.integers(1, 3), LENGTHS, LENGTHS, st.booleans(), st.booleans(), SEEDS)
+def test_an_identity_as_values_shows_the_fused_paths_weights(
+    device, batch, num_queries, num_keys, causal, biased, seed
 ):
     device = device_or_skip(device)
     torch.manual_seed(seed)
@@ -237,8 +229,7 @@ def test_an_identity_as_values_shows_the_fast_paths_weights(
     value = torch.eye(num_keys, dtype=torch.float64, device=device).repeat(1, num_heads).expand(batch, -1, -1)
     mask = torch.rand(batch, num_keys, device=device) < 0.7
     terms = PositionTerms(bias=torch.randn(2, num_queries, num_keys).to(query) if biased else None)
-    with patch.object(multihead, "SHORT", short):
-        seen = attention(query, key, value, mask, causal=causal, positions=terms)[0].unflatten(-1, (num_heads, -1))
+    seen = attention(query, key, value, mask, causal=causal, positions=terms)[0].unflatten(-1, (num_heads, -1))
     _, weights = attention(query, key, value, mask, causal=causal, positions=terms, need_weights=True)
     assert_same(seen.transpose(1, 2), weights)
 
@@ -461,12 +452,11 @@ def with_a_head_for_each(attention, **options):
     st.sampled_from(["none", "turn", "bias"]),
     st.booleans(),
     st.sampled_from([None, 2]),
-    st.sampled_from([0, multihead.SHORT]),
     st.booleans(),
     SEEDS,
 )
 def test_shared_key_and_value_heads_are_a_whole_module_with_each_of_them_repeated(
-    sizes, num_queries, num_keys, score, positions, causal, window, short, need_weights, seed
+    sizes, num_queries, num_keys, score, positions, causal, window, need_weights, seed
 ):
     torch.manual_seed(seed)
     d_model, num_heads, num_kv_heads = sizes
@@ -475,12 +465,10 @@ def test_shared_key_and_value_heads_are_a_whole_module_with_each_of_them_repeate
     whole = with_a_head_for_each(attention, **options)
     query, memory, mask = leaf(2, num_queries, d_model), leaf(2, num_keys, d_model), torch.rand(2, num_keys) < 0.7
     terms = random_positions(num_heads, num_queries, num_keys, d_model // num_heads, positions)
-    results = []
-    for module in (attention, whole):
-        with patch.object(multihead, "SHORT", short):
-            results.append(
-                module(query, memory, memory, mask, causal=causal, positions=terms, need_weights=need_weights)
-            )
+    results = [
+        module(query, memory, memory, mask, causal=causal, positions=terms, need_weights=need_weights)
+        for module in (attention, whole)
+    ]
     assert_same(*(output for output, _ in results))
     if need_weights:
         assert_same(*(weights for _, weights in results))
@@ -510,18 +498,6 @@ def test_shared_heads_are_torchs_own_grouped_queries(num_kv_heads):
     assert k.shape[1] == num_kv_heads
     context = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
     assert_same(attention(x, x, x, causal=True)[0], attention.out_proj(context.transpose(1, 2).flatten(2)))
-
-
-@pytest.mark.parametrize("need_weights", [False, True])
-def test_shared_heads_attend_in_rows_without_padding_too(need_weights):
-    torch.manual_seed(0)
-    attention = MultiHeadAttention(8, 4, num_kv_heads=2).double()
-    x, real = torch.randn(3, 5, 8).double(), torch.rand(3, 5) < 0.6
-    rows = Rows(real)
-    expected, _ = attention(x, x, x, real, need_weights=need_weights)
-    packed = rows.pack(x)
-    output, _ = attention(packed, packed, packed, real, need_weights=need_weights, rows=(rows, rows))
-    assert_same(output, expected[real])
 
 
 def test_fewer_key_and_value_heads_have_fewer_parameters():
@@ -590,17 +566,18 @@ def test_threads_do_not_choose_kernels_for_each_other() -> None:
     assert torch.backends.cuda.flash_sdp_enabled() and torch.backends.cuda.mem_efficient_sdp_enabled()
 
 
+@pytest.mark.parametrize("num_kv_heads", [4, 2])
 @pytest.mark.parametrize("need_weights", [False, True])
-def test_rows_without_padding_attend_as_they_do_in_a_padded_batch(need_weights):
+def test_rows_without_padding_attend_as_they_do_in_a_padded_batch(need_weights, num_kv_heads):
     torch.manual_seed(0)
-    attention = MultiHeadAttention(8, 2).double()
+    attention = MultiHeadAttention(8, 4, num_kv_heads=num_kv_heads).double()
     query, memory = torch.randn(3, 4, 8).double(), torch.randn(3, 5, 8).double()
     real, visible = torch.rand(3, 4) < 0.6, torch.rand(3, 5) < 0.6
-    rows, key_rows = Rows(real), Rows(visible)
+    queries, keys = Unpadded(real), Unpadded(visible)
+    terms, packed = PositionTerms(queries=queries, keys=keys), keys.pack(memory)
     expected, weights = attention(query, memory, memory, visible, need_weights=need_weights)
-    keys = key_rows.pack(memory)
-    output, seen = attention(rows.pack(query), keys, keys, visible, need_weights=need_weights, rows=(rows, key_rows))
+    output, seen = attention(queries.pack(query), packed, packed, visible, need_weights=need_weights, positions=terms)
     assert_same(output, expected[real])
     if weights is not None:
         assert_same(seen.transpose(1, 2)[real], weights.transpose(1, 2)[real])
-    assert_same(rows.pad(output)[~real], torch.zeros_like(expected[~real]))
+    assert_same(queries.pad(output)[~real], torch.zeros_like(expected[~real]))

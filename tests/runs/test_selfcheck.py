@@ -88,11 +88,11 @@ def leaking_mask(patch: pytest.MonkeyPatch) -> None:
 def dropped_padding_mask(patch: pytest.MonkeyPatch) -> None:
     encode, decode_states = Transformer.encode, Transformer.decode_states
 
-    def encode_all(self: Transformer, src, src_mask, rows=None):
-        return encode(self, src, torch.ones_like(src_mask), rows)
+    def encode_all(self: Transformer, src, src_mask, *more):
+        return encode(self, src, torch.ones_like(src_mask), *more)
 
-    def decode_all(self: Transformer, tgt_in, memory, src_mask, cache=None, rows=None):
-        return decode_states(self, tgt_in, memory, torch.ones_like(src_mask), cache, rows)
+    def decode_all(self: Transformer, tgt_in, memory, src_mask, *more, **tokens):
+        return decode_states(self, tgt_in, memory, torch.ones_like(src_mask), *more, **tokens)
 
     patch.setattr(Transformer, "encode", encode_all)
     patch.setattr(Transformer, "decode_states", decode_all)
@@ -130,8 +130,8 @@ def weights_that_are_no_shares(patch: pytest.MonkeyPatch) -> None:
 def nothing_divided_by_nothing(patch: pytest.MonkeyPatch) -> None:
     encode = Transformer.encode
 
-    def mean_of_tokens(self: Transformer, src, src_mask):
-        return encode(self, src, src_mask) * (src_mask.sum(1) / src_mask.sum(1))[:, None, None]
+    def mean_of_tokens(self: Transformer, src, src_mask, *more):
+        return encode(self, src, src_mask, *more) * (src_mask.sum(1) / src_mask.sum(1))[:, None, None]
 
     patch.setattr(Transformer, "encode", mean_of_tokens)
 
@@ -159,8 +159,8 @@ def batches_of_one_weight(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_smoothing(patch: pytest.MonkeyPatch) -> None:
-    whole = training.label_smoothed_cross_entropy
-    patch.setattr(training, "label_smoothed_cross_entropy", lambda *parts, smoothing: whole(*parts, smoothing=0))
+    whole = training.objective_of
+    patch.setattr(training, "objective_of", lambda *parts, smoothing: whole(*parts, smoothing=0))
 
 
 def padding_that_counts(patch: pytest.MonkeyPatch) -> None:

@@ -1,79 +1,62 @@
 import math
-from typing import Any
 
 import pytest
 import torch
 from torch.nn import functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from seq2see.options import Schedule
-from seq2see.training import objective
+from seq2see.data import Batch
+from seq2see.options import ModelOptions, Schedule
 from seq2see.training.budget import Budget, learning_rate_factor
-from seq2see.training.objective import label_smoothed_cross_entropy
+from seq2see.training.objective import label_smoothed_cross_entropy, objective_of
+from seq2see.transformer import Transformer
 
 
-def states_weight_targets() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def logits_and_targets() -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(0)
-    states = torch.randn(7, 5, generator=generator, dtype=torch.float64, requires_grad=True)
-    weight = torch.randn(11, 5, generator=generator, dtype=torch.float64, requires_grad=True)
-    return states, weight, torch.randint(11, (7,), generator=generator)
+    logits = torch.randn(7, 11, generator=generator, dtype=torch.float64, requires_grad=True)
+    return logits, torch.randint(11, (7,), generator=generator)
 
 
-@pytest.mark.parametrize("chunk", [objective.CHUNK, 22, 1])  # all rows at once; two, the last alone; one
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
-def test_the_objective_and_its_gradient_are_those_of_torch(
-    smoothing: float, chunk: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(objective, "CHUNK", chunk)
-    states, weight, targets = states_weight_targets()
-    result = label_smoothed_cross_entropy(states, weight, targets, smoothing=smoothing)
-    expected = F.cross_entropy(states @ weight.t(), targets, label_smoothing=smoothing, reduction="sum")
+def test_the_objective_and_its_gradient_are_those_of_torch_and_the_loss_is_never_smoothed(smoothing: float) -> None:
+    logits, targets = logits_and_targets()
+    objective, loss = label_smoothed_cross_entropy(logits, targets, smoothing=smoothing)
+    expected = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
+    torch.testing.assert_close(objective, expected)
+    torch.testing.assert_close(torch.autograd.grad(objective, logits), torch.autograd.grad(expected, logits))
+    torch.testing.assert_close(loss, F.cross_entropy(logits, targets, reduction="sum"))
+    assert not loss.requires_grad
+
+
+def a_model_and_a_batch() -> tuple[Transformer, Batch]:
+    torch.manual_seed(0)
+    options = ModelOptions(d_model=8, num_heads=2, d_ff=12, num_encoder_layers=1, num_decoder_layers=1)
+    src, tgt = torch.tensor([[4, 5, 2], [6, 2, 0]]), torch.tensor([[1, 7, 8, 2], [1, 9, 2, 0]])
+    return Transformer(options, 11, 13), Batch(torch.arange(2), src, src != 0, tgt[:, :-1], tgt[:, 1:])
+
+
+def test_it_is_of_the_real_tokens_and_of_every_parameter_of_the_model() -> None:
+    model, batch = a_model_and_a_batch()
+    model.output_proj.bias = torch.nn.Parameter(torch.randn(13))  # whatever a projection has is trained
+    result = objective_of(model, batch, smoothing=0.1)
+    logits = model(batch.src, batch.src_mask, batch.tgt_in)
+    expected = F.cross_entropy(
+        logits.flatten(0, 1), batch.tgt_out.flatten(), ignore_index=0, label_smoothing=0.1, reduction="sum"
+    )
     torch.testing.assert_close(result.objective, expected)
-    assert result.tokens == 7
-    found = torch.autograd.grad(result.objective / 3, (states, weight))
-    torch.testing.assert_close(found, torch.autograd.grad(expected / 3, (states, weight)))
+    assert result.tokens == 5
+    result.objective.backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
 
 
-@pytest.mark.parametrize("chunk", [objective.CHUNK, 22])
-def test_mixed_precision_multiplies_in_half_precision_and_sums_in_single(
-    chunk: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(objective, "CHUNK", chunk)
-    states, weight, targets = states_weight_targets()
-    states, weight = states.float().detach().requires_grad_(), weight.float().detach().requires_grad_()
-    exact = torch.autograd.grad(F.cross_entropy(states @ weight.t(), targets, reduction="sum"), (states, weight))
+def test_mixed_precision_multiplies_in_half_precision_and_sums_in_single() -> None:
+    model, batch = a_model_and_a_batch()
+    exact = objective_of(model, batch, smoothing=0.1)
     with torch.autocast("cpu", torch.bfloat16):
-        result = label_smoothed_cross_entropy(states, weight, targets, smoothing=0.0)
+        assert model(batch.src, batch.src_mask, batch.tgt_in).dtype == torch.bfloat16
+        result = objective_of(model, batch, smoothing=0.1)
     assert result.objective.dtype == result.loss.dtype == torch.float32
-    found = torch.autograd.grad(result.objective, (states, weight))
-    torch.testing.assert_close(found, exact, atol=0.03, rtol=0.03)
-    assert not torch.equal(found[0], exact[0])
-
-
-def test_the_reported_loss_is_never_smoothed() -> None:
-    states, weight, targets = states_weight_targets()
-    result = label_smoothed_cross_entropy(states, weight, targets, smoothing=0.3)
-    torch.testing.assert_close(result.loss, F.cross_entropy(states @ weight.t(), targets, reduction="sum"))
-    assert not result.loss.requires_grad
-
-
-def test_no_logits_of_all_tokens_are_ever_there() -> None:
-    states, weight = torch.randn(4_000, 8, requires_grad=True), torch.randn(5_000, 8, requires_grad=True)
-    with LargestTensor() as largest:
-        label_smoothed_cross_entropy(states, weight, torch.zeros(4_000, dtype=torch.int64), smoothing=0.1)[0].backward()
-    assert largest.numel <= objective.CHUNK < states.shape[0] * weight.shape[0]
-
-
-class LargestTensor(TorchDispatchMode):
-    """Remembers how many numbers the largest result of any operation had."""
-
-    numel = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if isinstance(result, torch.Tensor):
-            self.numel = max(self.numel, result.numel())
-        return result
+    torch.testing.assert_close(result.objective, exact.objective, atol=0.1, rtol=0.01)
 
 
 def factor(schedule: Schedule, step: int, progress: float = 0.0) -> float:

@@ -378,9 +378,7 @@ def test_residual_branches_start_smaller_the_more_there_are():
         sizes = {**SIZES, "num_encoder_layers": depth, "num_decoder_layers": depth}
         model = Transformer(ModelOptions(**sizes), SOURCE_VOCABULARY, TARGET_VOCABULARY)
         branches = [parameter for name, parameter in model.named_parameters() if name.endswith("out_proj.weight")]
-        assert (
-            len(branches) == 5 * depth
-        )  # of attention: one in the encoder, two in the decoder; and two of feed-forward
+        assert len(branches) == 5 * depth  # attention: one in the encoder, two in the decoder; feed-forward: two
         return float(torch.cat([branch.detach().flatten() for branch in branches]).std())
 
     assert size(2) / size(8) == pytest.approx(2, rel=0.1)
@@ -389,14 +387,14 @@ def test_residual_branches_start_smaller_the_more_there_are():
 @EACH_OPTION
 @settings(deadline=None, max_examples=6)
 @given(st.integers(0, 2**31), st.booleans())
-def test_the_real_states_are_those_of_the_padded_batch_and_so_are_their_gradients(options, seed, all_real):
+def test_logits_without_padding_are_those_of_the_padded_batch_and_so_are_their_gradients(options, seed, all_real):
     model = model_of(options)
     src, src_mask, tgt_in = some_batch(seed)
     tgt_mask = torch.arange(tgt_in.shape[1]) < torch.tensor([2, 5, 1])[:, None]
     if all_real:
         src_mask, tgt_mask = torch.ones_like(src_mask), torch.ones_like(tgt_mask)
-    padded = model.decode_states(tgt_in, model.encode(src, src_mask), src_mask)[tgt_mask]
-    packed = model.real_states(src, src_mask, tgt_in, tgt_mask)
+    padded = model(src, src_mask, tgt_in)[tgt_mask]
+    packed = model(src, src_mask, tgt_in, tgt_mask)
     assert_same(packed, padded)
     assert_same(gradients(model, packed.square().sum()), gradients(model, padded.square().sum()))
 
@@ -409,5 +407,5 @@ def test_no_linear_map_sees_padding_in_training():
     for module in model.modules():
         if isinstance(module, torch.nn.Linear):
             module.register_forward_pre_hook(lambda module, args: seen.add(tuple(args[0].shape[:-1])))
-    model.real_states(src, src_mask, tgt_in, tgt_mask)
+    model(src, src_mask, tgt_in, tgt_mask)
     assert seen == {(int(src_mask.sum()),), (int(tgt_mask.sum()),)}

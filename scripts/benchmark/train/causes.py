@@ -11,16 +11,14 @@ from torch.nn import functional as F
 
 from benchmark.apart import Contender, apart
 from benchmark.figure import Figure, Rounds
-from benchmark.train import peers
 from benchmark.train.peers import Ours, Size, random_batch, work_of
-from seq2see.attention import multihead
-from seq2see.training.objective import Objective
+from seq2see.attention import MultiHeadAttention
 from seq2see.transformer import Transformer
 
 OURS, MEMORY, OPTIMISER = "all parts ours", "freed memory goes back to the system", "AdamW as torch chooses it"
 PARTS = (
-    OURS, "torch's dropout", "padding computed", "torch's loss", "torch's choice of kernel", "weights made explicit",
-    OPTIMISER, MEMORY, "no dropout at all",
+    OURS, "torch's dropout", "padding computed", "weights made explicit", OPTIMISER, MEMORY,
+    "no dropout at all",
 )  # fmt: skip
 TURNS = 5  # steps a round: as each is so short, they take turns after every single one
 
@@ -38,10 +36,8 @@ def _work(part: str, size: Size) -> Callable[[], float]:
     dropout = import_module("seq2see.attention.dropout")  # a function of that name hides it
     replaced: dict[str, tuple[Any, str, Any]] = {
         "torch's dropout": (dropout, "dropout", F.dropout),
-        "padding computed": (Transformer, "real_states", _states_among_padding),
-        "torch's loss": (peers, "label_smoothed_cross_entropy", _loss_of_torch),
-        "torch's choice of kernel": (multihead, "SHORT", 0),
-        "weights made explicit": (multihead.MultiHeadAttention, "forward", _explicit),
+        "padding computed": (Transformer, "forward", _among_padding),
+        "weights made explicit": (MultiHeadAttention, "forward", _explicit),
         "no dropout at all": (dropout, "dropout", lambda x, p: x),
     }
     if part in replaced:
@@ -51,17 +47,12 @@ def _work(part: str, size: Size) -> Callable[[], float]:
     return work_of(Ours(size), batches, fused=part != OPTIMISER)
 
 
-_forward = multihead.MultiHeadAttention.forward
+_attention, _model = MultiHeadAttention.forward, Transformer.forward
 
 
-def _explicit(self: multihead.MultiHeadAttention, *arguments: Tensor, **more: Any) -> tuple[Tensor, Tensor | None]:
-    return _forward(self, *arguments, **{**more, "need_weights": True})
+def _explicit(self: MultiHeadAttention, *arguments: Tensor, **more: Any) -> tuple[Tensor, Tensor | None]:
+    return _attention(self, *arguments, **{**more, "need_weights": True})
 
 
-def _states_among_padding(self: Transformer, src: Tensor, src_mask: Tensor, tgt_in: Tensor, real: Tensor) -> Tensor:
-    return self.decode_states(tgt_in, self.encode(src, src_mask), src_mask)[real]
-
-
-def _loss_of_torch(states: Tensor, weight: Tensor, targets: Tensor, *, smoothing: float) -> Objective:
-    loss = F.cross_entropy(states @ weight.t(), targets, label_smoothing=smoothing, reduction="sum")
-    return Objective(loss, loss.detach(), len(targets))
+def _among_padding(self: Transformer, src: Tensor, src_mask: Tensor, tgt_in: Tensor, tgt_mask: Tensor) -> Tensor:
+    return _model(self, src, src_mask, tgt_in)[tgt_mask]

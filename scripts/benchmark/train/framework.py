@@ -13,7 +13,7 @@ from torch import nn
 
 from benchmark.figure import Figure
 from benchmark.train.peers import CLIP, DROPOUT, SMOOTHING, Size
-from seq2see.training.objective import label_smoothed_cross_entropy
+from seq2see.training.objective import objective_of
 
 STEPS, LEFT_OUT = 60, 10  # timed together, and of these at the beginning
 
@@ -65,18 +65,13 @@ def _run(options: Any) -> float:
 
 def _plain(prepared: Any) -> float:
     from seq2see.runs.prepare import train_loader
-    from seq2see.text import PAD
 
     model, optim = prepared.trained.model.train(), prepared.options.optim
     optimizer = torch.optim.AdamW(model.parameters(), lr=optim.lr, betas=tuple(optim.betas), fused=True)
     ends = []
     for batch in train_loader(prepared.options, prepared.train):
         ends.append(time.perf_counter())
-        real = batch.tgt_out != PAD
-        states = model.real_states(batch.src, batch.src_mask, batch.tgt_in, real)
-        result = label_smoothed_cross_entropy(
-            states, model.output_proj.weight, batch.tgt_out[real], smoothing=optim.label_smoothing
-        )
+        result = objective_of(model, batch, smoothing=optim.label_smoothing)
         optimizer.zero_grad()
         (result.objective / result.tokens).backward()
         nn.utils.clip_grad_norm_(model.parameters(), CLIP)

@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmark.apart import Contender
+from seq2see.data import Batch
 from seq2see.options import ModelOptions
 from seq2see.text import PAD
-from seq2see.training.objective import label_smoothed_cross_entropy
+from seq2see.training.objective import objective_of
 from seq2see.transformer import Transformer
 from seq2see.transformer.positions import SinusoidalPositions
 
@@ -114,11 +115,9 @@ class Ours(nn.Module):
 
     def forward(self, batch: Pairs) -> Tensor:
         """Mean objective, nats a token."""
-        targets = batch.tgt[:, 1:]
-        real = targets != PAD
-        states = self.model.real_states(batch.src, batch.src != PAD, batch.tgt[:, :-1], real)
-        weight = self.model.output_proj.weight
-        result = label_smoothed_cross_entropy(states, weight, targets[real], smoothing=SMOOTHING)
+        src, tgt = batch
+        ours = Batch(torch.arange(len(src)), src, src != PAD, tgt[:, :-1], tgt[:, 1:])
+        result = objective_of(self.model, ours, smoothing=SMOOTHING)
         return result.objective / result.tokens
 
 

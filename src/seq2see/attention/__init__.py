@@ -10,7 +10,6 @@ from seq2see.attention.dropout import Dropout
 from seq2see.attention.layer import AttentionLayer
 from seq2see.attention.masks import mask_from_additive, mask_from_hidden, mask_from_ones
 from seq2see.attention.multihead import KeyValueCache, MultiHeadAttention, PositionTerms
-from seq2see.attention.rows import Rows
 from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
 from seq2see.attention.single import (
     AdditiveAttention,
@@ -18,6 +17,7 @@ from seq2see.attention.single import (
     ScaledDotProductAttention,
     scaled_dot_product_attention,
 )
+from seq2see.attention.unpadded import Unpadded
 
 __all__ = [
     "AdditiveAttention",
@@ -29,9 +29,9 @@ __all__ = [
     "KeyValueCache",
     "MultiHeadAttention",
     "PositionTerms",
-    "Rows",
     "ScaledDotProductAttention",
     "ScoreFunction",
+    "Unpadded",
     "mask_from_additive",
     "mask_from_hidden",
     "mask_from_ones",

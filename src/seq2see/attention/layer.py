@@ -4,7 +4,6 @@ from torch import Tensor, nn
 
 from seq2see.attention.dropout import Dropout
 from seq2see.attention.multihead import KeyValueCache, MultiHeadAttention, PositionTerms
-from seq2see.attention.rows import Rows
 from seq2see.attention.scores import ScoreFunction
 from seq2see.options import NormOrder, Score
 
@@ -16,20 +15,8 @@ class AttentionLayer(nn.Module):
     `query + dropout(attention(norm(query), key, value))` for `pre`, where self attention (`key` left out) normalises
     its keys and values too.
 
-    Args:
-        d_model: D.
-        num_heads: H; must divide `d_model`.
-        num_kv_heads: see `MultiHeadAttention`.
-        kdim: see `MultiHeadAttention`.
-        vdim: see `MultiHeadAttention`.
-        dropout: probability of dropping a number of the attention's output in training.
-        attention_dropout: probability of dropping a weight in training.
-        norm: normalise before the attention, or after the residual sum.
-        score: see `MultiHeadAttention`.
-        window: see `MultiHeadAttention`.
-
-    Raises:
-        ValueError: as in `MultiHeadAttention`.
+    `dropout` drops numbers of the attention's output and `attention_dropout` weights; all else is as in
+    `MultiHeadAttention`.
 
     Source:
         Vaswani et al. 2017, section 3.1 (post); Xiong et al. 2020 (pre).
@@ -75,20 +62,10 @@ class AttentionLayer(nn.Module):
         need_weights: bool = False,
         positions: PositionTerms | None = None,
         cache: KeyValueCache | None = None,
-        rows: tuple[Rows, Rows] | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """The queries (B, T, D) with what they gathered, and the weights (B, H, T, S) or None.
+        """The queries with what they gathered, and the weights or None; all as in `MultiHeadAttention`.
 
-        Args:
-            query: (B, T, D).
-            key: what is attended to (B, S, kdim), as it is; None: the queries themselves.
-            value: what is gathered (B, S, vdim), as it is; None: the keys.
-            mask: bool (B, S) or (B, T, S), True = may be attended to.
-            causal: see `MultiHeadAttention`.
-            need_weights: see there.
-            positions: see there.
-            cache: see there.
-            rows: see there.
+        Without a key the queries attend to themselves; without a value the keys are gathered.
         """
         x = self.norm(query) if self.pre_norm else query
         key = x if key is None else key
@@ -101,7 +78,6 @@ class AttentionLayer(nn.Module):
             need_weights=need_weights,
             positions=positions,
             cache=cache,
-            rows=rows,
         )
         x = query + self.dropout(context)
         return (x if self.pre_norm else self.norm(x)), weights

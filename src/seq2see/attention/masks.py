@@ -46,20 +46,40 @@ def _require_zeros_and_ones(mask: Tensor) -> None:
         raise ValueError("this mask holds only 0 and 1: numbers added to the scores go through mask_from_additive")
 
 
-def broadcast_mask(mask: Tensor | None, query: Tensor, num_keys: int) -> Tensor | None:
-    """The mask, shaped so that it broadcasts against scores (B, T, S) or (B, H, T, S).
+def visible_keys(
+    mask: Tensor | None, query: Tensor, num_keys: int, *, causal: bool = False, window: int | None = None
+) -> Tensor | None:
+    """Which keys each query may attend to: the mask, less the future and what lies outside the window.
+
+    The last query stands at the last key.
 
     Args:
         mask: bool, (B, S), (B, T, S) or the scores' own number of dimensions; B, H and T may be 1 to hold for all;
             None: all visible.
         query: (B, T, K) or (B, H, T, K); gives B, H and T.
         num_keys: S.
+        causal: hides the keys after a query's own position.
+        window: hides the keys further away than this; None: no limit.
+
+    Returns:
+        bool, broadcastable to (B, T, S) or (B, H, T, S); None if everything is visible.
 
     Raises:
         ValueError: the dtype is not bool, or the shape is none of these.
     """
-    if mask is None:
-        return None
+    mask = None if mask is None else _broadcast(mask, query, num_keys)
+    num_queries = query.shape[-2]
+    if window is None and (not causal or num_queries == 1):
+        return mask
+    query_index = torch.arange(num_keys - num_queries, num_keys, device=query.device)[:, None]
+    distance = query_index - torch.arange(num_keys, device=query.device)  # (T, S), positive towards the past
+    visible = distance >= 0 if causal else torch.ones_like(distance, dtype=torch.bool)
+    if window is not None:
+        visible = visible & (distance.abs() <= window)
+    return visible if mask is None else mask & visible
+
+
+def _broadcast(mask: Tensor, query: Tensor, num_keys: int) -> Tensor:
     if mask.dtype != torch.bool:
         raise ValueError(
             f"a mask is boolean, True = may be attended to, not {mask.dtype}: convert with mask_from_ones, "
@@ -79,24 +99,6 @@ def broadcast_mask(mask: Tensor | None, query: Tensor, num_keys: int) -> Tensor 
     if mask.ndim == 2:
         mask = mask[:, None, :]  # (B, 1, S)
     return mask if query.ndim == 3 else mask[:, None]  # (B, 1, T or 1, S)
-
-
-def limit_reach(
-    mask: Tensor | None, num_queries: int, num_keys: int, *, causal: bool, window: int | None, device: torch.device
-) -> Tensor | None:
-    """Hides the future and what lies outside the window; the last query stands at the last key.
-
-    Returns:
-        bool, broadcastable to (..., T, S); None if everything is visible.
-    """
-    if not causal and window is None:
-        return mask
-    query_index = torch.arange(num_keys - num_queries, num_keys, device=device)[:, None]
-    distance = query_index - torch.arange(num_keys, device=device)  # (T, S), positive towards the past
-    visible = distance >= 0 if causal else torch.ones_like(distance, dtype=torch.bool)
-    if window is not None:
-        visible = visible & (distance.abs() <= window)
-    return visible if mask is None else mask & visible
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:

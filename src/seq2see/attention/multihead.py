@@ -6,15 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from seq2see.attention.dropout import dropout as drop
 from seq2see.attention.dropout import require_probability
-from seq2see.attention.masks import broadcast_mask, limit_reach, masked_softmax
-from seq2see.attention.rows import Rows
+from seq2see.attention.masks import visible_keys
 from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
 from seq2see.attention.single import attend
+from seq2see.attention.unpadded import Unpadded
 from seq2see.options import Score
-
-SHORT = 96  # keys; up to here plain products beat the fused CPU kernel of torch in training (20: 3.6 against 4.5 ms)
 
 
 class PositionTerms(NamedTuple):
@@ -24,11 +21,15 @@ class PositionTerms(NamedTuple):
         query_turn: complex numbers of length 1 (T, K/2) by which pairs of query numbers are turned; None: not turned.
         key_turn: the same for the keys (new keys, K/2).
         bias: added to the scores (H or 1, T, S); None: nothing.
+        queries: where the queries stand if they come without padding (N, D); None: (B, T, D).
+        keys: the same for the keys and values.
     """
 
     query_turn: Tensor | None = None
     key_turn: Tensor | None = None
     bias: Tensor | None = None
+    queries: Unpadded | None = None
+    keys: Unpadded | None = None
 
 
 class KeyValueCache:
@@ -134,7 +135,6 @@ class MultiHeadAttention(nn.Module):
         need_weights: bool = False,
         positions: PositionTerms | None = None,
         cache: KeyValueCache | None = None,
-        rows: tuple[Rows, Rows] | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """What each query gathers from the values, and on request the weights with which it does.
 
@@ -145,75 +145,74 @@ class MultiHeadAttention(nn.Module):
             mask: bool (B, S) or (B, T, S), True = may be attended to; None: all.
             causal: hides the keys after a query's own position; the last query stands at the last key.
             need_weights: take the explicit path and return the weights.
-            positions: turns and biases of a position scheme; None: no positions.
+            positions: turns and biases of a position scheme, and where tokens without padding stand; None: nothing.
             cache: keys and values of earlier calls. `key` and `value` are appended to a growing one, and not looked at
                 when a complete one is given.
-            rows: where the rows of queries and keys stand, which are then (N, D), without padding; None: as above.
 
         Returns:
-            output (B, T, D), or (N, D) as the queries, and the weights (B, H, T, S) before dropout, or None.
+            output, shaped as the queries, and the weights (B, H, T, S) before dropout, or None.
 
         Raises:
             ValueError: the mask is not boolean, its shape does not fit, query and key differ in batch, or key and value
                 in length.
         """
         positions = positions or PositionTerms()
-        query_rows, key_rows = rows or (None, None)
-        q = turn(_split(self.q_proj(query), self.num_heads, query_rows), positions.query_turn)  # (B, H, T, K)
+        q = _split(self.q_proj(query), self.num_heads, positions.queries)  # (B, H, T, K)
+        q = apply_rotary(q, positions.query_turn)
         if cache is not None and cache.complete:
             k, v = cache.key, cache.value
             assert k is not None and v is not None
         else:
             if key.shape[-2] != value.shape[-2]:
                 raise ValueError(f"{key.shape[-2]} keys need as many values, not {value.shape[-2]}")
-            k = turn(_split(self.k_proj(key), self.num_kv_heads, key_rows), positions.key_turn)
-            v = _split(self.v_proj(value), self.num_kv_heads, key_rows)
+            k = apply_rotary(_split(self.k_proj(key), self.num_kv_heads, positions.keys), positions.key_turn)
+            v = _split(self.v_proj(value), self.num_kv_heads, positions.keys)
             if cache is not None:
                 k, v = cache.update(k, v)
         k, v = for_each_head(k, self.num_heads), for_each_head(v, self.num_heads)  # (B, H, S, K)
         if q.shape[0] != k.shape[0]:
             raise ValueError(f"{q.shape[0]} sequences of queries need as many of keys, not {k.shape[0]}: expand one")
-        dropout = self.dropout if self.training else 0.0
-        weights = None
-        one_by_one = q.shape[2] == 1 and q.device.type == "cpu"  # decoding: the fused kernel costs twice as much
-        if need_weights or type(self.score) is not DotScore or one_by_one:
-            context, weights = attend(
-                self.score, q, k, v, mask, causal=causal, window=self.window, bias=positions.bias, dropout=dropout
-            )
-        else:
-            context = self._fused(q, k, v, mask, causal, positions.bias, dropout)
+        context, weights = self._attend(q, k, v, mask, positions.bias, causal=causal, need_weights=need_weights)
         joined = context.transpose(1, 2)  # (B, T, H, K)
-        joined = (joined if query_rows is None else query_rows.pack(joined)).flatten(-2)
-        output = self.out_proj(joined)  # (B, T, D)
-        return output, weights if need_weights else None
+        joined = (joined if positions.queries is None else positions.queries.pack(joined)).flatten(-2)
+        return self.out_proj(joined), weights if need_weights else None
 
-    def _fused(
+    def _attend(
         self,
         q: Tensor,
         k: Tensor,
         v: Tensor,
         mask: Tensor | None,
-        causal: bool,
         bias: Tensor | None,
-        dropout: float,
-    ) -> Tensor:
-        """The same context through torch's fused kernel (B, H, T, K)."""
-        assert isinstance(self.score, DotScore)
-        scale = self.score.scale(q.shape[-1])
+        *,
+        causal: bool,
+        need_weights: bool,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The context (B, H, T, K), and the weights where torch's fused kernel does not serve or is slower."""
         num_queries, num_keys = q.shape[2], k.shape[2]
-        if num_queries == 1 and self.window is None:
-            causal = False  # a single query stands at the last key and sees them all
-        if causal and mask is None and bias is None and self.window is None and num_queries == num_keys:
-            return _kernel(q, k, v, None, None, dropout=dropout, causal=True, scale=scale)
-        visible = limit_reach(
-            broadcast_mask(mask, q, num_keys), num_queries, num_keys, causal=causal, window=self.window, device=q.device
+        dropout = self.dropout if self.training else 0.0
+        slow = q.device.type == "cpu" and (num_queries == 1 or dropout)  # decoding: the kernel costs twice as much
+        explicit = need_weights or slow or type(self.score) is not DotScore
+        plain = mask is None and bias is None and self.window is None
+        if causal and plain and not explicit and num_queries == num_keys:
+            visible = None  # the kernel knows the triangle
+        else:
+            visible, causal = visible_keys(mask, q, num_keys, causal=causal, window=self.window), False
+        if explicit:
+            return attend(self.score, q, k, v, visible, bias=bias, dropout=dropout)
+        assert isinstance(self.score, DotScore)
+        if bias is not None:
+            bias = bias.to(q.dtype)
+            visible = bias if visible is None else torch.where(visible, bias, float("-inf"))
+        scale = self.score.scale(q.shape[-1])
+        context = F.scaled_dot_product_attention(
+            q, k, v, attn_mask=visible, dropout_p=dropout, is_causal=causal, scale=scale
         )
-        return _kernel(q, k, v, visible, bias, dropout=dropout, causal=False, scale=scale)
+        return context, None
 
 
-def _split(x: Tensor, num_heads: int, rows: Rows | None) -> Tensor:
-    if rows is not None:
-        x = rows.pad(x)
+def _split(x: Tensor, num_heads: int, tokens: Unpadded | None) -> Tensor:
+    x = x if tokens is None else tokens.pad(x)
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)  # (B, heads, T, K)
 
 
@@ -222,42 +221,7 @@ def for_each_head(x: Tensor, num_heads: int) -> Tensor:
     return x if x.shape[1] == num_heads else x.repeat_interleave(num_heads // x.shape[1], dim=1)
 
 
-def _kernel(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    visible: Tensor | None,
-    bias: Tensor | None,
-    *,
-    dropout: float,
-    causal: bool,
-    scale: float,
-) -> Tensor:
-    """Plain matrix products for short sequences on a CPU, where they are faster; otherwise torch's own choice."""
-    bias = None if bias is None else bias.to(q.dtype)
-    if torch.compiler.is_compiling() or q.device.type != "cpu" or k.shape[2] > SHORT:
-        if bias is not None:
-            visible = bias if visible is None else torch.where(visible, bias, float("-inf"))
-        return F.scaled_dot_product_attention(
-            q, k, v, attn_mask=visible, dropout_p=dropout, is_causal=causal, scale=scale
-        )
-    if causal:
-        visible = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril()
-    return _short(q, k, v, visible, bias, dropout=dropout, scale=scale)
-
-
-def _short(
-    q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, bias: Tensor | None, *, dropout: float, scale: float
-) -> Tensor:
-    """Three products and a softmax; a bias is added by the first product itself."""
-    heads = q.shape[:2]  # B, H
-    added = q.new_zeros(1) if bias is None else bias.expand(*heads, -1, -1).reshape(-1, *bias.shape[-2:])
-    scores = torch.baddbmm(added, q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2), alpha=scale)  # (B x H, T, S)
-    weights = masked_softmax(scores.unflatten(0, heads), visible)
-    return drop(weights, dropout) @ v
-
-
-def turn(x: Tensor, turns: Tensor | None) -> Tensor:
+def apply_rotary(x: Tensor, turns: Tensor | None) -> Tensor:
     """Turns the pairs (number 2i, number 2i + 1) of each vector (B, H, T, K) by complex numbers (T, K/2)."""
     if turns is None:
         return x

@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from seq2see.attention.dropout import dropout as drop
 from seq2see.attention.dropout import require_probability
-from seq2see.attention.masks import broadcast_mask, limit_reach, masked_softmax
+from seq2see.attention.masks import masked_softmax, visible_keys
 from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
 
 
@@ -37,7 +37,8 @@ def scaled_dot_product_attention(
     Source:
         Vaswani et al. 2017, equation 1.
     """
-    return attend(DotScore(), query, key, value, mask, causal=causal, dropout=dropout)
+    visible = visible_keys(mask, query, key.shape[-2], causal=causal)
+    return attend(DotScore(), query, key, value, visible, dropout=dropout)
 
 
 def attend(
@@ -45,10 +46,8 @@ def attend(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    mask: Tensor | None = None,
+    visible: Tensor | None,
     *,
-    causal: bool = False,
-    window: int | None = None,
     bias: Tensor | None = None,
     dropout: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
@@ -56,22 +55,18 @@ def attend(
 
     Args:
         score: any function of query and key.
-        query: see there.
-        key: see there.
-        value: see there.
-        mask: see there.
-        causal: see there.
-        window: keys further away than this are hidden; None: no limit.
+        query: (..., T, K).
+        key: (..., S, K).
+        value: (..., S, any width).
+        visible: bool, broadcastable to (..., T, S), see `visible_keys`; None: all.
         bias: added to the scores, broadcastable to them.
-        dropout: see there.
+        dropout: probability of dropping a weight.
 
     Raises:
-        ValueError: the score function returns another shape than (..., T, S), or as in
-            `scaled_dot_product_attention`.
+        ValueError: the score function returns another shape than (..., T, S).
     """
-    num_queries, num_keys = query.shape[-2], key.shape[-2]
     scores = score(query, key)
-    expected = (*query.shape[:-1], num_keys)
+    expected = (*query.shape[:-1], key.shape[-2])
     if scores.shape != expected:
         raise ValueError(
             f"the score function returned the shape {tuple(scores.shape)} for queries {tuple(query.shape)} and keys "
@@ -79,9 +74,6 @@ def attend(
         )
     if bias is not None:
         scores = scores + bias  # in the wider of the two dtypes
-    visible = limit_reach(
-        broadcast_mask(mask, query, num_keys), num_queries, num_keys, causal=causal, window=window, device=scores.device
-    )
     weights = masked_softmax(scores, visible).to(value.dtype)
     return drop(weights, dropout) @ value, weights
 
@@ -100,7 +92,8 @@ class _SingleHeadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Context and weights; shapes and masks as in `scaled_dot_product_attention`."""
         dropout = self.dropout if self.training else 0.0
-        return attend(self.score, query, key, value, mask, causal=causal, dropout=dropout)
+        visible = visible_keys(mask, query, key.shape[-2], causal=causal)
+        return attend(self.score, query, key, value, visible, dropout=dropout)
 
 
 class DotProductAttention(_SingleHeadAttention):

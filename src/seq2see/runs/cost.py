@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 import torch
-from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
+from seq2see.data import Batch
 from seq2see.runs.prepare import Prepared, train_loader
-from seq2see.text import PAD
+from seq2see.training.objective import objective_of
 
 NUM_BATCHES = 3  # whose operations are counted
 SIDE, PRODUCTS = 1024, 3  # of the square matrices whose products are the machine's peak
@@ -72,10 +72,7 @@ def _step_flops(prepared: Prepared) -> float:
         for batch in islice(loader, NUM_BATCHES):
             with FlopCounterMode(display=False) as counter:
                 device = next(model.parameters()).device
-                src, src_mask, tgt_in, tgt_out = (part.to(device) for part in batch[1:])
-                real = tgt_out != PAD
-                states = model.real_states(src, src_mask, tgt_in, real)
-                F.cross_entropy(model.output_proj(states), tgt_out[real]).backward()
+                objective_of(model, Batch(*(part.to(device) for part in batch)), smoothing=0.0).objective.backward()
             counts.append(counter.get_total_flops())
     model.zero_grad(set_to_none=True)
     return sum(counts) / max(len(counts), 1) * prepared.options.trainer.accumulate_grad_batches

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import errno
 import shutil
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from seq2see.runs.folder import RunFolder
+from seq2see.runs.folder import LOCK, RunFolder
 
 if TYPE_CHECKING:  # torch takes a second
     from seq2see.runs.prepare import Prepared
@@ -31,8 +30,8 @@ def check_room(prepared: Prepared, folder: RunFolder) -> None:
     needed = 2 * last + weights * (1 + (options.training.keep or 0))  # the last one is there twice while it is written
     free = shutil.disk_usage(folder.path).free
     if free < needed:
-        with suppress(OSError):  # one that a run goes on in is not empty
-            folder.path.rmdir()
+        if {path.name for path in folder.path.iterdir()} <= {LOCK}:  # not one that a run goes on in
+            shutil.rmtree(folder.path, ignore_errors=True)
         raise ValueError(
             f"run_dir: {folder.path} has room for {free / 1e6:,.1f} MB, the checkpoints take {needed / 1e6:,.1f} MB:"
             " free some, or choose another folder"

@@ -6,17 +6,14 @@ import time
 from pathlib import Path
 
 import torch
-from torch.nn import functional as F
 
-from seq2see.data import Batch
 from seq2see.evaluation import Evaluation
 from seq2see.runs.expected import Expected
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import Prepared, train_loader
 from seq2see.runs.resume import Earlier
 from seq2see.runs.terminal import WIDTH, Terminal, about, clock, shortened
-from seq2see.text import PAD
-from seq2see.transformer import Transformer
+from seq2see.training.objective import objective_of
 
 NUM_PROBES = 3  # training steps that are timed to say how long the run will take
 SCORES = {
@@ -185,15 +182,12 @@ def _expected_seconds(prepared: Prepared) -> float:
         return budget.max_seconds or 0.0
     loader = train_loader(prepared.options, prepared.train)
     accumulate = prepared.options.trainer.accumulate_grad_batches
+    seconds: list[float] = []
     with torch.random.fork_rng(devices=[]):
-        seconds = [_step_seconds(model, batch) for _, batch in zip(range(NUM_PROBES + 1), loader, strict=False)]
+        for _, batch in zip(range(NUM_PROBES + 1), loader, strict=False):
+            start = time.monotonic()
+            objective_of(model, batch, smoothing=prepared.options.optim.label_smoothing or 0.0).objective.backward()
+            seconds.append(time.monotonic() - start)
     model.zero_grad(set_to_none=True)
     estimate = sum(seconds[1:]) / max(len(seconds) - 1, 1) * budget.max_steps * accumulate * 1.15  # 1.15: all else
     return min(estimate, budget.max_seconds or estimate)
-
-
-def _step_seconds(model: Transformer, batch: Batch) -> float:
-    start = time.monotonic()
-    logits = model(batch.src, batch.src_mask, batch.tgt_in)
-    F.cross_entropy(logits.flatten(0, 1), batch.tgt_out.flatten(), ignore_index=PAD).backward()
-    return time.monotonic() - start

@@ -10,9 +10,8 @@ from seq2see.data import Batch
 from seq2see.decoding import Forced, LengthLimit, teacher_forced
 from seq2see.evaluation import References, SentenceCounts
 from seq2see.options import TrainOptions
-from seq2see.text import PAD
 from seq2see.training.budget import Budget, learning_rate_factor
-from seq2see.training.objective import label_smoothed_cross_entropy
+from seq2see.training.objective import objective_of
 from seq2see.transformer import Transformer
 
 
@@ -76,11 +75,7 @@ class TrainingModule(L.LightningModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The objective of one micro-batch, scaled so that the optimiser step is a mean over all its tokens."""
-        real = batch.tgt_out != PAD
-        states = self.model.real_states(batch.src, batch.src_mask, batch.tgt_in, real)  # (N, D)
-        smoothing = self.options.optim.label_smoothing or 0.0
-        weight = self.model.output_proj.weight
-        result = label_smoothed_cross_entropy(states, weight, batch.tgt_out[real], smoothing=smoothing)
+        result = objective_of(self.model, batch, smoothing=self.options.optim.label_smoothing or 0.0)
         self._loss_sum = self._loss_sum + result.loss
         self._token_sum += result.tokens
         self.tokens_trained += result.tokens

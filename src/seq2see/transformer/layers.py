@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from seq2see.attention import AttentionLayer, Dropout, KeyValueCache, PositionTerms, Rows
+from seq2see.attention import AttentionLayer, Dropout, KeyValueCache, PositionTerms
 from seq2see.options import Activation, ModelOptions, NormOrder
 
 
@@ -54,9 +54,9 @@ class EncoderLayer(nn.Module):
         self.self_attention = _attention_layer(options, window=options.window)
         self.feed_forward = _feed_forward_layer(options)
 
-    def forward(self, x: Tensor, mask: Tensor | None, positions: PositionTerms, rows: Rows | None = None) -> Tensor:
-        """(B, S, D) to (B, S, D), or with rows (N, D) to (N, D); mask bool (B, S), True = a real token."""
-        x, _ = self.self_attention(x, mask=mask, positions=positions, rows=None if rows is None else (rows, rows))
+    def forward(self, x: Tensor, mask: Tensor | None, positions: PositionTerms) -> Tensor:
+        """Vectors to vectors of the same shape, (B, S, D), or (N, D) without padding; mask bool (B, S)."""
+        x, _ = self.self_attention(x, mask=mask, positions=positions)
         return self.feed_forward(x)
 
 
@@ -81,23 +81,20 @@ class DecoderLayer(nn.Module):
         positions: PositionTerms,
         cross_positions: PositionTerms,
         caches: tuple[KeyValueCache, KeyValueCache] | tuple[None, None] = (None, None),
-        rows: tuple[Rows, Rows] | None = None,
     ) -> Tensor:
-        """(B, T, D) to (B, T, D), or with rows (N, D) to (N, D).
+        """Vectors to vectors of the same shape, (B, T, D), or (N, D) without padding.
 
         Args:
-            x: (B, T, D); with caches only the targets that are new.
-            memory: the encoder's output (B, S, D).
+            x: the targets, with caches only those that are new.
+            memory: the encoder's output, (B, S, D) or (N, D).
             mask: bool (B, S), True = a real source token.
             positions: terms of the self attention.
             cross_positions: terms of the attention to the source.
             caches: of the self attention and of the attention to the source.
-            rows: of the targets and of the memory, where both come without padding.
         """
         self_cache, cross_cache = caches
-        own_rows = None if rows is None else (rows[0], rows[0])
-        x, _ = self.self_attention(x, causal=True, positions=positions, cache=self_cache, rows=own_rows)
-        x, _ = self.cross_attention(x, memory, mask=mask, positions=cross_positions, cache=cross_cache, rows=rows)
+        x, _ = self.self_attention(x, causal=True, positions=positions, cache=self_cache)
+        x, _ = self.cross_attention(x, memory, mask=mask, positions=cross_positions, cache=cross_cache)
         return self.feed_forward(x)
 
 

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from seq2see.attention import Dropout, KeyValueCache, PositionTerms, Rows
+from seq2see.attention import Dropout, KeyValueCache, PositionTerms, Unpadded
 from seq2see.options import ModelOptions, NormOrder, Position
 from seq2see.transformer.layers import DecoderLayer, EncoderLayer
 from seq2see.transformer.positions import PositionScheme, draw_positions, make_positions
@@ -84,43 +84,36 @@ class Transformer(nn.Module):
         self.dropout = Dropout(options.dropout)
         self._initialise()
 
-    def forward(self, src: Tensor, src_mask: Tensor, tgt_in: Tensor) -> Tensor:
-        """Scores of each next target token.
+    def forward(self, src: Tensor, src_mask: Tensor, tgt_in: Tensor, tgt_mask: Tensor | None = None) -> Tensor:
+        """Scores of each next target token, in training and outside of it.
 
         Args:
             src: source ids, int64 (B, S).
             src_mask: bool (B, S), True = a real token.
             tgt_in: target ids from BOS on, right-padded, int64 (B, T).
+            tgt_mask: bool (B, T), True = a real token. Where it is given, no padding of either side is computed:
+                linear maps, normalisation and dropout see the real tokens alone, and only attention pads them.
 
         Returns:
-            logits (B, T, V): row t scores what follows the tokens up to t.
+            logits (B, T, V): row t scores what follows the tokens up to t. With `tgt_mask` those of the real tokens,
+            `logits[tgt_mask]` (N, V).
         """
-        return self.decode(tgt_in, self.encode(src, src_mask), src_mask)
-
-    def real_states(self, src: Tensor, src_mask: Tensor, tgt_in: Tensor, tgt_mask: Tensor) -> Tensor:
-        """What `decode_states` gives at the real targets (N, D), in reading order, without computing any padding.
-
-        Args:
-            src: as in `forward`.
-            src_mask: as in `forward`.
-            tgt_in: as in `forward`.
-            tgt_mask: bool (B, T), True = a real token.
-        """
-        source, target = Rows(src_mask), Rows(tgt_mask)
+        source, target = (None, None) if tgt_mask is None else (Unpadded(src_mask), Unpadded(tgt_mask))
         memory = self.encode(src, src_mask, source)
-        return self.decode_states(tgt_in, memory, src_mask, rows=(target, source))
+        return self.output_proj(self.decode_states(tgt_in, memory, src_mask, source=source, target=target))
 
-    def encode(self, src: Tensor, src_mask: Tensor, rows: Rows | None = None) -> Tensor:
+    def encode(self, src: Tensor, src_mask: Tensor, source: Unpadded | None = None) -> Tensor:
         """The source (B, S), with True in `src_mask` (B, S) at real tokens, as vectors.
 
         Returns:
-            memory (B, S, D), or with rows that of the real tokens alone, (N, D).
+            memory (B, S, D), or of the real tokens alone (N, D) where `source` says where these stand.
         """
         positions = self._number(src.shape[1], self.encoder_positions, src.device, draw=self.training)
-        x = self._embed(self.source_embedding, src, self.encoder_positions, positions, rows)
+        x = self._embed(self.source_embedding, src, self.encoder_positions, positions, source)
         terms = self.encoder_positions.terms(positions, positions, positions, self._position_dtype)
+        terms = terms._replace(queries=source, keys=source)
         for layer in self.encoder_layers:
-            x = layer(x, src_mask, terms, rows)
+            x = layer(x, src_mask, terms)
         return self.encoder_norm(x)
 
     def decode(self, tgt_in: Tensor, memory: Tensor, src_mask: Tensor, cache: DecoderCache | None = None) -> Tensor:
@@ -143,30 +136,26 @@ class Transformer(nn.Module):
         memory: Tensor,
         src_mask: Tensor,
         cache: DecoderCache | None = None,
-        rows: tuple[Rows, Rows] | None = None,
+        *,
+        source: Unpadded | None = None,
+        target: Unpadded | None = None,
     ) -> Tensor:
-        """What `decode` computes before the output projection `output_proj`.
+        """What `decode` gives to the output projection `output_proj`: states (B, T, D).
 
-        Args:
-            tgt_in: as in `decode`.
-            memory: as in `decode`.
-            src_mask: as in `decode`.
-            cache: as in `decode`.
-            rows: of the targets, whose states are then (N, D), and of the memory (N, D); None: all are padded.
-
-        Returns:
-            states (B, T, D), or (N, D).
+        Where `source` and `target` say where the real tokens stand, memory and states are those of these alone (N, D).
         """
         start = 0 if cache is None else cache.length
         draw = self.training and cache is None  # what a cache holds was turned by positions that must not change
         positions = self._number(start + tgt_in.shape[1], self.decoder_positions, tgt_in.device, draw=draw)
         new = positions[start:]
-        x = self._embed(self.target_embedding, tgt_in, self.decoder_positions, new, None if rows is None else rows[0])
+        x = self._embed(self.target_embedding, tgt_in, self.decoder_positions, new, target)
         terms = self.decoder_positions.terms(new, positions, new, self._position_dtype)
         cross_terms = self._cross_terms(start, tgt_in.shape[1], src_mask.shape[1], tgt_in.device, draw=draw)
+        terms = terms._replace(queries=target, keys=target)
+        cross_terms = cross_terms._replace(queries=target, keys=source)
         for depth, layer in enumerate(self.decoder_layers):
             caches = (None, None) if cache is None else cache.layers[depth]
-            x = layer(x, memory, src_mask, terms, cross_terms, caches, rows)
+            x = layer(x, memory, src_mask, terms, cross_terms, caches)
         if cache is not None:
             cache.length += tgt_in.shape[1]
         return self.decoder_norm(x)
@@ -191,12 +180,12 @@ class Transformer(nn.Module):
         return torch.promote_types(self.target_embedding.weight.dtype, torch.float32)
 
     def _embed(
-        self, embedding: nn.Embedding, ids: Tensor, scheme: PositionScheme, positions: Tensor, rows: Rows | None
+        self, embedding: nn.Embedding, ids: Tensor, scheme: PositionScheme, positions: Tensor, tokens: Unpadded | None
     ) -> Tensor:
         x = embedding(ids) * math.sqrt(self.d_model)
         vectors = scheme.embed(positions, self._position_dtype)
         x = x if vectors is None else x + vectors.to(x.dtype)
-        return self.dropout(x if rows is None else rows.pack(x))
+        return self.dropout(x if tokens is None else tokens.pack(x))
 
     def _number(self, length: int, scheme: PositionScheme, device: torch.device, *, draw: bool) -> Tensor:
         """Positions of `length` tokens, int64: 0, 1, 2, ..., or with `draw` random ones, if options ask for them."""

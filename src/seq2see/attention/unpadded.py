@@ -3,7 +3,7 @@
 from torch import Tensor
 
 
-class Rows:
+class Unpadded:
     """Where the real tokens of a padded batch stand, to take them out and to put them back.
 
     What treats each token alone (linear maps, normalisation, dropout) need not see padding; attention does, for its
