@@ -35,9 +35,7 @@ class PositionTerms(NamedTuple):
 class KeyValueCache:
     """Projected keys and values that later calls need not project again.
 
-    Args:
-        growing: each call appends (self attention while decoding); otherwise the first call's are kept (attention to
-            the source).
+    A growing one appends each call's (self attention while decoding), any other keeps the first's (of the source).
     """
 
     def __init__(self, *, growing: bool) -> None:
