@@ -15,7 +15,7 @@ from seq2see.options import Score
 
 
 class PositionTerms(NamedTuple):
-    """What positions do to attention: they turn queries and keys, or they add to the scores.
+    """What positions do to attention (turn queries and keys, or add to the scores), and where tokens stand.
 
     Args:
         query_turn: complex numbers of length 1 (T, K/2) by which pairs of query numbers are turned; None: not turned.
