@@ -66,8 +66,3 @@ def test_dropout_acts_on_the_attention_and_not_on_the_residual(norm):
     torch.testing.assert_close(layer(x)[0], x if norm is NormOrder.pre else layer.norm(x))
     layer.eval()
     assert not torch.allclose(layer(x)[0], x if norm is NormOrder.pre else layer.norm(x))
-
-
-def test_errors_are_those_of_the_attention_inside():
-    with pytest.raises(ValueError, match=r"d_model \(30\) must be divisible by num_heads \(4\)"):
-        AttentionLayer(30, 4)

@@ -33,23 +33,13 @@ def weights_after(tmp_path: Path, *, batch_size: int, accumulate: int, steps: in
     return prepared.trained.model.state_dict()
 
 
-def test_one_batch_of_all_pairs_equals_small_batches_accumulated(tmp_path: Path) -> None:
+def test_one_batch_of_all_pairs_equals_small_batches_accumulated_also_at_the_end_of_an_epoch(tmp_path: Path) -> None:
     whole = weights_after(tmp_path, batch_size=24, accumulate=1)
-    parts = weights_after(tmp_path, batch_size=6, accumulate=4)
-    for name, weight in whole.items():
-        torch.testing.assert_close(parts[name], weight, rtol=0, atol=1e-6)
-
-
-def test_the_last_smaller_accumulation_of_an_epoch_is_a_mean_over_its_own_tokens(tmp_path: Path) -> None:
-    whole = weights_after(tmp_path, batch_size=24, accumulate=1)
-    parts = weights_after(tmp_path, batch_size=12, accumulate=8)  # Lightning steps at the end of the epoch, after two
-    for name, weight in whole.items():
-        torch.testing.assert_close(parts[name], weight, rtol=0, atol=1e-6)
-
-
-def test_without_validation_pairs_the_last_checkpoint_is_the_best(tmp_path: Path) -> None:
-    weights_after(tmp_path, batch_size=24, accumulate=1)
-    checkpoints = tmp_path / "24x1" / "checkpoints"
+    for size, accumulate in ((6, 4), (12, 8)):  # Lightning steps at the end of the epoch, here after two of eight
+        parts = weights_after(tmp_path, batch_size=size, accumulate=accumulate)
+        for name, weight in whole.items():
+            torch.testing.assert_close(parts[name], weight, rtol=0, atol=1e-6)
+    checkpoints = tmp_path / "24x1" / "checkpoints"  # without validation pairs the last one is the best
     assert {path.name for path in checkpoints.iterdir()} == {"best.ckpt", "last.ckpt"}
 
 

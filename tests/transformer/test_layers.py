@@ -44,51 +44,33 @@ def disturb(module):
     return module
 
 
-def attention_pairs(ours, theirs):
-    yield [ours.q_proj.weight, ours.k_proj.weight, ours.v_proj.weight], theirs.in_proj_weight
-    yield [ours.q_proj.bias, ours.k_proj.bias, ours.v_proj.bias], theirs.in_proj_bias
-    yield [ours.out_proj.weight], theirs.out_proj.weight
-    yield [ours.out_proj.bias], theirs.out_proj.bias
-
-
-def module_pairs(ours, theirs):
-    yield [ours.weight], theirs.weight
-    yield [ours.bias], theirs.bias
-
-
-def layer_pairs(ours, theirs):
-    """Our parameters, and torch's that is their concatenation."""
-    yield from attention_pairs(ours.self_attention.attention, theirs.self_attn)
-    norms = [ours.self_attention.norm]
-    if isinstance(ours, DecoderLayer):
-        yield from attention_pairs(ours.cross_attention.attention, theirs.multihead_attn)
-        norms.append(ours.cross_attention.norm)
-    norms.append(ours.feed_forward.norm)
-    for number, norm in enumerate(norms, start=1):
-        yield from module_pairs(norm, getattr(theirs, f"norm{number}"))
-    yield from module_pairs(ours.feed_forward.in_proj, theirs.linear1)
-    yield from module_pairs(ours.feed_forward.out_proj, theirs.linear2)
-
-
 def copy_into(theirs, ours):
-    with torch.no_grad():
-        for parts, whole in layer_pairs(ours, theirs):
-            whole.copy_(torch.cat(parts))
+    """Our weights under torch's names."""
+    layers = {"self_attn": ours.self_attention}
+    if isinstance(ours, DecoderLayer):
+        layers["multihead_attn"] = ours.cross_attention
+    state = {}
+    modules = {"linear1": ours.feed_forward.in_proj, "linear2": ours.feed_forward.out_proj}
+    for number, (name, layer) in enumerate([*layers.items(), ("", ours.feed_forward)], start=1):
+        modules[f"norm{number}"] = layer.norm
+        if name:
+            inner = layer.attention.state_dict()
+            modules[f"{name}.out_proj"] = layer.attention.out_proj
+            for kind in ("weight", "bias"):
+                state[f"{name}.in_proj_{kind}"] = torch.cat([inner[f"{letter}_proj.{kind}"] for letter in "qkv"])
+    for name, module in modules.items():
+        state |= {f"{name}.{kind}": value for kind, value in module.state_dict().items()}
+    theirs.load_state_dict(state)
 
 
 def assert_same(result, expected):
     torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-6)
 
 
-def assert_same_gradients(ours, theirs, inputs, output, expected):
+def assert_same_with_gradients(output, expected, inputs):
     direction = torch.randn_like(output)
-    mine = torch.autograd.grad((output * direction).sum(), [*inputs, *ours.parameters()])
-    torchs = torch.autograd.grad((expected * direction).sum(), [*inputs, *theirs.parameters()])
-    assert_same(mine[: len(inputs)], torchs[: len(inputs)])
-    my_gradient = dict(zip(map(id, ours.parameters()), mine[len(inputs) :], strict=True))
-    torchs_gradient = dict(zip(map(id, theirs.parameters()), torchs[len(inputs) :], strict=True))
-    for parts, whole in layer_pairs(ours, theirs):
-        assert_same(torch.cat([my_gradient[id(part)] for part in parts]), torchs_gradient[id(whole)])
+    assert_same(output, expected)
+    assert_same(*(torch.autograd.grad((result * direction).sum(), inputs) for result in (output, expected)))
 
 
 def vectors(batch, length, device):
@@ -114,8 +96,7 @@ def test_the_encoder_layer_is_torchs_with_any_padding(device, norm, activation, 
     copy_into(theirs, ours)
     x, mask = vectors(batch, num_tokens, device), padding(batch, num_tokens, device)
     output, expected = ours(x, mask, PositionTerms()), theirs(x, src_key_padding_mask=~mask)
-    assert_same(output, expected)
-    assert_same_gradients(ours, theirs, [x], output, expected)
+    assert_same_with_gradients(output, expected, [x])
 
 
 @DEVICES
@@ -136,8 +117,7 @@ def test_the_decoder_layer_is_torchs_with_a_causal_mask_and_any_padding_of_the_s
     future = torch.ones(num_targets, num_targets, dtype=torch.bool, device=device).triu(1)
     output = ours(x, memory, mask, PositionTerms(), PositionTerms())
     expected = theirs(x, memory, tgt_mask=future, memory_key_padding_mask=~mask)
-    assert_same(output, expected)
-    assert_same_gradients(ours, theirs, [x, memory], output, expected)
+    assert_same_with_gradients(output, expected, [x, memory])
 
 
 @NORMS

@@ -1,5 +1,6 @@
-"""Promises of the whole model that hold for every option: padding, causality, modes, empty sources."""
+"""Promises of the whole model that hold for every option: padding, causality, modes, empty sources, the cache."""
 
+import math
 from contextlib import contextmanager
 from functools import cache
 
@@ -8,10 +9,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from option_sets import EVERY_OPTION, EVERY_OPTION_NAMES, SIZES
+from torch.nn import functional as F
 
 from seq2see.attention import MultiHeadAttention
 from seq2see.decoding import greedy
-from seq2see.options import ModelOptions, NormOrder, Position
+from seq2see.options import Activation, ModelOptions, NormOrder, Position
 from seq2see.text import PAD
 from seq2see.transformer import Transformer
 
@@ -360,18 +362,6 @@ def test_dropout_acts_on_embeddings_sublayers_and_hidden_numbers(norm):
     assert all(zeros[place] == 0 for place in wanted)
 
 
-@pytest.mark.parametrize("norm", NormOrder)
-def test_what_either_stack_gives_is_normalised(norm):
-    torch.manual_seed(0)
-    options = ModelOptions(**SIZES, norm=norm)
-    model = Transformer(options, SOURCE_VOCABULARY, TARGET_VOCABULARY).double().eval()
-    src, src_mask, tgt_in = some_batch(0)
-    memory = model.encode(src, src_mask)
-    for states in (memory, model.decode_states(tgt_in, memory, src_mask)):
-        assert_same(states.mean(-1), torch.zeros_like(states[..., 0]))
-        torch.testing.assert_close(states.var(-1, correction=0), torch.ones_like(states[..., 0]), rtol=1e-2, atol=1e-2)
-
-
 def test_residual_branches_start_smaller_the_more_there_are():
     def size(depth):
         torch.manual_seed(0)
@@ -409,3 +399,49 @@ def test_no_linear_map_sees_padding_in_training():
             module.register_forward_pre_hook(lambda module, args: seen.add(tuple(args[0].shape[:-1])))
     model(src, src_mask, tgt_in, tgt_mask)
     assert seen == {(int(src_mask.sum()),), (int(tgt_mask.sum()),)}
+
+
+@EACH_OPTION
+@pytest.mark.parametrize("chunks", [[1] * 8, [3, 1, 4], [8]], ids=["step by step", "in chunks", "at once"])
+@pytest.mark.parametrize("training", [False, True])
+def test_a_cache_changes_no_logit(options, chunks, training):
+    model = model_of(options)
+    src, src_mask, tgt_in = some_batch(0, num_targets=8)
+    src_mask[2] = False
+    memory = model.encode(src, src_mask)
+    expected = model.decode(tgt_in, memory, src_mask)
+    model.train(training)  # even then: what is cached is not drawn anew
+    state = model.new_cache()
+    logits = [model.decode(part, memory, src_mask, state) for part in tgt_in.split(chunks, dim=1)]
+    assert_same(torch.cat(logits, dim=1), expected)
+    assert state.length == 8
+
+
+@EACH_OPTION
+def test_rows_may_leave_and_repeat_in_mid_decoding(options):
+    model, rows = model_of(options), torch.tensor([1, 1, 0])
+    src, src_mask, tgt_in = some_batch(0, num_targets=8)
+    memory, state = model.encode(src, src_mask), model.new_cache()
+    expected = model.decode(tgt_in[rows], memory[rows], src_mask[rows])[:, 5:]
+    model.decode(tgt_in[:, :5], memory, src_mask, state)
+    state.select(rows)
+    assert_same(model.decode(tgt_in[rows, 5:], memory[rows], src_mask[rows], state), expected)
+
+
+@pytest.mark.parametrize("tie_embeddings", [False, True])
+@pytest.mark.parametrize("norm", NormOrder)
+@pytest.mark.parametrize("depth", [1, 2, 12])
+@pytest.mark.parametrize("activation", [Activation.relu, Activation.swiglu])
+def test_the_loss_at_birth_is_about_log_v_at_any_depth(tie_embeddings, norm, depth, activation):
+    torch.manual_seed(0)
+    choices = dict(norm=norm, activation=activation, tie_embeddings=tie_embeddings)
+    sizes = dict(d_model=64, num_heads=4, d_ff=64, num_encoder_layers=depth, num_decoder_layers=depth)
+    model = Transformer(ModelOptions(**sizes, **choices), 500, 500)
+    src, tgt = torch.randint(4, 500, (8, 8)), torch.randint(4, 500, (8, 9))
+    logits = model(src, torch.ones_like(src, dtype=torch.bool), tgt[:, :-1])
+    loss = F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten())
+    assert abs(float(loss.detach()) - math.log(500)) < 0.4
+    loss.backward()
+    layers = (*model.encoder_layers, *model.decoder_layers)
+    norms = [float(layer.feed_forward.in_proj.weight.grad.norm()) for layer in layers]
+    assert min(norms) > 0 and max(norms) / min(norms) < 100  # no layer's gradient vanishes or explodes

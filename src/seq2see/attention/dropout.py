@@ -14,10 +14,6 @@ def dropout(x: Tensor, p: float) -> Tensor:
     nearest to 256 (1 - p), so that the rate is exactly 1 - k / 256 (0.1016 for 0.1), and what is kept is multiplied by
     256 / k. Elsewhere, under a compiler, and for a p below `SMALLEST` it is torch's own.
 
-    Args:
-        x: any shape, floating.
-        p: probability, at least 0 and less than 1.
-
     Source:
         Srivastava et al. 2014; random integers from torch's default generator: `torch.manual_seed` repeats them.
     """
@@ -38,14 +34,7 @@ def require_probability(dropout: float) -> None:
 
 
 class Dropout(nn.Module):
-    """`dropout` in training, nothing otherwise.
-
-    Args:
-        p: probability of dropping a number.
-
-    Raises:
-        ValueError: `p` is no probability below 1.
-    """
+    """`dropout` with the probability p in training, nothing otherwise."""
 
     def __init__(self, p: float) -> None:
         super().__init__()

@@ -67,8 +67,7 @@ def visible_keys(
     Raises:
         ValueError: the dtype is not bool, or the shape is none of these.
     """
-    mask = None if mask is None else _broadcast(mask, query, num_keys)
-    num_queries = query.shape[-2]
+    mask, num_queries = None if mask is None else _broadcast(mask, query, num_keys), query.shape[-2]
     if window is None and (not causal or num_queries == 1):
         return mask
     query_index = torch.arange(num_keys - num_queries, num_keys, device=query.device)[:, None]

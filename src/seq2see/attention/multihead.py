@@ -15,7 +15,7 @@ from seq2see.options import Score
 
 
 class PositionTerms(NamedTuple):
-    """What positions do to attention: they turn queries and keys, or they add to the scores.
+    """What positions do to attention (turn queries and keys, or add to the scores), and where tokens stand.
 
     Args:
         query_turn: complex numbers of length 1 (T, K/2) by which pairs of query numbers are turned; None: not turned.
@@ -35,9 +35,7 @@ class PositionTerms(NamedTuple):
 class KeyValueCache:
     """Projected keys and values that later calls need not project again.
 
-    Args:
-        growing: each call appends (self attention while decoding); otherwise the first call's are kept (attention to
-            the source).
+    A growing one appends each call's (self attention while decoding), any other keeps the first's (of the source).
     """
 
     def __init__(self, *, growing: bool) -> None:

@@ -32,14 +32,10 @@ class DotScore(nn.Module):
 
 
 class AdditiveScore(nn.Module):
-    """`v^T tanh(query + key)`, with one `v` for each head.
+    """`v^T tanh(query + key)` of vectors of width K, with one `v` for each head, if there are heads.
 
     Inside `MultiHeadAttention` the query and key projections play the parts of W and U, so that the whole is
     `v^T tanh(W q + U k)` per head; `AdditiveAttention` has W and U of its own.
-
-    Args:
-        width: K, width of a query and of a key.
-        num_heads: H; None for vectors without a head dimension.
 
     Source:
         Bahdanau et al. 2015, appendix A.1.2. Memory grows with T x S x K.

@@ -51,16 +51,9 @@ def attend(
     bias: Tensor | None = None,
     dropout: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """The explicit path: score, bias, mask, softmax, weighted sum. Shapes as in `scaled_dot_product_attention`.
+    """The explicit path: score, bias, what is visible (see `visible_keys`), softmax, weighted sum.
 
-    Args:
-        score: any function of query and key.
-        query: (..., T, K).
-        key: (..., S, K).
-        value: (..., S, any width).
-        visible: bool, broadcastable to (..., T, S), see `visible_keys`; None: all.
-        bias: added to the scores, broadcastable to them.
-        dropout: probability of dropping a weight.
+    Shapes are those of `scaled_dot_product_attention`, with any number of dimensions before T and S.
 
     Raises:
         ValueError: the score function returns another shape than (..., T, S).
@@ -79,7 +72,7 @@ def attend(
 
 
 class _SingleHeadAttention(nn.Module):
-    """What the modules below share: a score, dropout on the weights, and the explicit path."""
+    """What the modules below share."""
 
     def __init__(self, score: nn.Module, dropout: float) -> None:
         super().__init__()
@@ -97,36 +90,23 @@ class _SingleHeadAttention(nn.Module):
 
 
 class DotProductAttention(_SingleHeadAttention):
-    """`softmax(Q K^T) V`, or with `scaled=True` `softmax(Q K^T / sqrt(K)) V`.
-
-    Args:
-        scaled: divide the scores by the square root of the width.
-        dropout: probability of dropping a weight in training.
-    """
+    """`softmax(Q K^T) V`, or with `scaled=True` `softmax(Q K^T / sqrt(K)) V`; `dropout` drops weights in training."""
 
     def __init__(self, *, scaled: bool = False, dropout: float = 0.0) -> None:
         super().__init__(DotScore(scaled=scaled), dropout)
 
 
 class ScaledDotProductAttention(DotProductAttention):
-    """`softmax(Q K^T / sqrt(K)) V`.
-
-    Args:
-        dropout: probability of dropping a weight in training.
-    """
+    """`softmax(Q K^T / sqrt(K)) V`; `dropout` drops weights in training."""
 
     def __init__(self, *, dropout: float = 0.0) -> None:
         super().__init__(scaled=True, dropout=dropout)
 
 
 class AdditiveAttention(_SingleHeadAttention):
-    """`softmax(v^T tanh(W q + U k)) V`; queries and keys may have different widths.
+    """`softmax(v^T tanh(W q + U k)) V`; `dropout` drops weights in training.
 
-    Args:
-        query_width: width of a query.
-        key_width: width of a key; None: that of a query.
-        hidden_width: width of `W q` and `U k`; None: that of a query.
-        dropout: probability of dropping a weight in training.
+    The widths of keys and of `W q` and `U k` (`hidden_width`) are those of a query unless they are given.
 
     Source:
         Bahdanau et al. 2015, appendix A.1.2.

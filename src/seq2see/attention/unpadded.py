@@ -26,5 +26,5 @@ class Unpadded:
     def pad(self, x: Tensor) -> Tensor:
         """The padded batch (B, T, ...) of the real tokens' vectors (N, ...); zeros between them."""
         if not self.all_real:
-            x = x.new_zeros(self.shape.numel(), *x.shape[1:]).index_copy(0, self.places, x)
+            x = x.new_zeros(self.shape.numel(), *x.shape[1:]).index_copy_(0, self.places, x)
         return x.unflatten(0, self.shape)

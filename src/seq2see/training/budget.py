@@ -9,12 +9,9 @@ from seq2see.options import Schedule
 
 @dataclass
 class Budget:
-    """The end of a run, by optimiser steps, by seconds, or by whichever comes first.
+    """The end of a run, by optimiser steps, by seconds, or by whichever comes first; None: no such limit.
 
-    Args:
-        max_steps: optimiser steps; None: no such limit.
-        max_seconds: seconds of training; None: no such limit.
-        seconds_before: of an earlier process, whose run goes on here.
+    `seconds_before` are of an earlier process, whose run goes on here.
     """
 
     max_steps: int | None

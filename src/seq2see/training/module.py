@@ -21,12 +21,7 @@ def epoch_of(trainer: L.Trainer) -> int:
 
 
 class NotFinite(RuntimeError):
-    """A loss or a gradient that is not a number; the weights are still those before the step.
-
-    Args:
-        step: optimiser steps done before it.
-        ids: which training pairs made it.
-    """
+    """The loss or gradient of these training pairs is no number; the weights are still those after `step` steps."""
 
     def __init__(self, step: int, ids: list[int]) -> None:
         super().__init__(f"step {step + 1}: the loss or the gradient is not finite")

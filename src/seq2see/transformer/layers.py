@@ -10,12 +10,7 @@ from seq2see.options import Activation, ModelOptions, NormOrder
 class FeedForwardLayer(nn.Module):
     """Two linear maps with a non-linearity between, as a layer: residual sum, dropout and normalisation.
 
-    Args:
-        d_model: D.
-        d_ff: F; with `swiglu` the width of the gate and of what is gated, so that there are three maps.
-        dropout: probability of dropping a number in training, inside and at the end.
-        activation: the non-linearity.
-        norm: normalise before, or after the residual sum.
+    With `swiglu` there are three: F is the width of the gate and of what is gated.
 
     Source:
         Vaswani et al. 2017, section 3.3; Shazeer 2020 (swiglu).
@@ -43,11 +38,7 @@ class FeedForwardLayer(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """Self attention over the source, then the feed-forward layer.
-
-    Args:
-        options: sizes and variants; none of the sizes may be None.
-    """
+    """Self attention over the source, then the feed-forward layer; `options` are filled ones."""
 
     def __init__(self, options: ModelOptions) -> None:
         super().__init__()
@@ -61,11 +52,7 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self attention over the target, attention to the source, then the feed-forward layer.
-
-    Args:
-        options: sizes and variants; none of the sizes may be None.
-    """
+    """Causal self attention over the target, attention to the source, then the feed-forward layer."""
 
     def __init__(self, options: ModelOptions) -> None:
         super().__init__()
@@ -82,15 +69,9 @@ class DecoderLayer(nn.Module):
         cross_positions: PositionTerms,
         caches: tuple[KeyValueCache, KeyValueCache] | tuple[None, None] = (None, None),
     ) -> Tensor:
-        """Vectors to vectors of the same shape, (B, T, D), or (N, D) without padding.
+        """Vectors to vectors of the same shape, (B, T, D), or (N, D) without padding; with caches only the new targets.
 
-        Args:
-            x: the targets, with caches only those that are new.
-            memory: the encoder's output, (B, S, D) or (N, D).
-            mask: bool (B, S), True = a real source token.
-            positions: terms of the self attention.
-            cross_positions: terms of the attention to the source.
-            caches: of the self attention and of the attention to the source.
+        The mask, bool (B, S), says what is real in the memory, the encoder's output.
         """
         self_cache, cross_cache = caches
         x, _ = self.self_attention(x, causal=True, positions=positions, cache=self_cache)

@@ -1,6 +1,7 @@
 """The encoder-decoder Transformer: `encode`, `decode`, and `forward`, which is both."""
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -12,11 +13,7 @@ from seq2see.transformer.positions import PositionScheme, draw_positions, make_p
 
 
 class DecoderCache:
-    """The decoder's state between steps: keys and values of each layer.
-
-    Args:
-        num_layers: decoder layers.
-    """
+    """The decoder's state between steps: keys and values of each layer."""
 
     def __init__(self, num_layers: int) -> None:
         self.length = 0  # target tokens seen
@@ -25,9 +22,7 @@ class DecoderCache:
     def select(self, rows: Tensor, *, same_sources: bool = False) -> None:
         """Keeps these rows (int64 or bool (B,)) of the batch, in this order.
 
-        Args:
-            rows: which.
-            same_sources: every place keeps its source, so that only what was seen of the target moves.
+        With `same_sources` every place keeps its source, and only what was seen of the target moves.
         """
         for of_target, of_source in self.layers:
             of_target.select(rows)
@@ -70,9 +65,12 @@ class Transformer(nn.Module):
         self.source_embedding = nn.Embedding(source_vocab_size, self.d_model)
         shared = shared_vocabulary and options.tie_embeddings
         self.target_embedding = self.source_embedding if shared else nn.Embedding(target_vocab_size, self.d_model)
-        self.encoder_positions = self._positions(options.position, causal=False)
-        self.decoder_positions = self._positions(options.position, causal=True)
-        self.cross_positions = self._positions(options.cross_position or Position.none, causal=False)
+        scheme = partial(
+            make_positions, d_model=self.d_model, num_heads=options.num_heads, max_positions=options.max_positions
+        )
+        self.encoder_positions = scheme(options.position, causal=False)
+        self.decoder_positions = scheme(options.position, causal=True)
+        self.cross_positions = scheme(options.cross_position or Position.none, causal=False)
         self.encoder_layers = _stack(EncoderLayer, options, options.num_encoder_layers)
         self.decoder_layers = _stack(DecoderLayer, options, options.num_decoder_layers)
         pre_norm = options.norm is NormOrder.pre
@@ -117,16 +115,9 @@ class Transformer(nn.Module):
         return self.encoder_norm(x)
 
     def decode(self, tgt_in: Tensor, memory: Tensor, src_mask: Tensor, cache: DecoderCache | None = None) -> Tensor:
-        """Scores of each next target token, given the encoded source.
+        """Scores of each next target token given the encoded source, logits (B, T, V).
 
-        Args:
-            tgt_in: target ids, int64 (B, T); with a cache only those that it has not seen yet.
-            memory: `encode`'s output (B, S, D).
-            src_mask: bool (B, S), True = a real source token.
-            cache: `new_cache()` at first; grows with each call.
-
-        Returns:
-            logits (B, T, V).
+        A cache, `new_cache()` at first, grows with each call; then `tgt_in` are only the targets that it has not seen.
         """
         return self.output_proj(self.decode_states(tgt_in, memory, src_mask, cache))
 
@@ -203,16 +194,6 @@ class Transformer(nn.Module):
                 f"has {length} tokens: raise it, or lower data.max_length"
             )
         return draw_positions(length, reach, device)
-
-    def _positions(self, kind: Position, *, causal: bool) -> PositionScheme:
-        assert self.options.num_heads
-        return make_positions(
-            kind,
-            d_model=self.d_model,
-            num_heads=self.options.num_heads,
-            max_positions=self.options.max_positions,
-            causal=causal,
-        )
 
     @torch.no_grad()
     def _initialise(self) -> None:

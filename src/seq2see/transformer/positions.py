@@ -45,13 +45,7 @@ class PositionScheme(nn.Module):
 
 
 class SinusoidalPositions(PositionScheme):
-    """Sines and cosines of falling frequency, added to the embeddings.
-
-    Args:
-        d_model: D, even.
-
-    Raises:
-        ValueError: `d_model` is odd.
+    """Sines and cosines of falling frequency, added to the embeddings; D must be even.
 
     Source:
         Vaswani et al. 2017, section 3.5; sines first, then cosines, instead of in turn: a fixed permutation.
@@ -71,9 +65,7 @@ class SinusoidalPositions(PositionScheme):
 class LearnedPositions(PositionScheme):
     """A learned vector for each position, added to the embeddings, and scaled like them.
 
-    Args:
-        d_model: D.
-        max_positions: number of vectors; `Transformer` refuses a longer sequence.
+    `Transformer` refuses a sequence of more tokens than there are vectors.
 
     Source:
         Gehring et al. 2017, section 3.1.
@@ -92,13 +84,8 @@ class LearnedPositions(PositionScheme):
 class RotaryPositions(PositionScheme):
     """Queries and keys are turned by angles that grow with the position, so that scores depend on the distance.
 
-    A pair of numbers is turned as one complex number: one product, where cosines and sines took seven passes.
-
-    Args:
-        width: K, width of a head, even.
-
-    Raises:
-        ValueError: `width` is odd.
+    A pair of numbers is turned as one complex number: one product, where cosines and sines took seven passes. The width
+    of a head must be even.
 
     Source:
         Su et al. 2021, section 3.2.
@@ -123,16 +110,8 @@ class RotaryPositions(PositionScheme):
 class RelativePositions(PositionScheme):
     """A learned number for each head and bucket of distances, added to the scores.
 
-    Near distances have a bucket each; far ones share buckets that widen logarithmically.
-
-    Args:
-        num_heads: H.
-        causal: only the past is looked at: all buckets are for it.
-        num_buckets: how many different distances are told apart.
-        max_distance: tokens; from here on all distances share the last bucket.
-
-    Raises:
-        ValueError: too few buckets, or a distance that the buckets of one token each reach already.
+    Near distances have a bucket each; far ones share buckets that widen logarithmically, and from `max_distance` tokens
+    on the last one. With `causal` all buckets are for the past.
 
     Source:
         Raffel et al. 2020 (T5), section 2.1; one table a stack, shared by its layers.
@@ -176,9 +155,6 @@ class AlibiPositions(PositionScheme):
     """Scores fall linearly with the distance, at another slope in each head; nothing is learned.
 
     In its two-sided form: past and future at the same distance lose the same.
-
-    Args:
-        num_heads: H.
 
     Source:
         Press et al. 2022, section 3; the slopes for any number of heads from its published code; two-sided: the
@@ -229,12 +205,7 @@ def make_positions(kind: Position, *, d_model: int, num_heads: int, max_position
 
 
 def draw_positions(length: int, reach: int, device: torch.device) -> Tensor:
-    """Different positions in rising order, drawn at random, int64 (length,).
-
-    Args:
-        length: how many; at most `reach`.
-        reach: all are less than this.
-        device: where they are made.
+    """Different positions below `reach` in rising order, drawn at random, int64 (length,).
 
     Source:
         Ruoss et al. 2023, section 3, which always draws from all of 0 to `reach`, at evaluation too. Here the upper end
