@@ -6,13 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import DataLoader
 
 from seq2see.data.buckets import LengthBuckets
 from seq2see.data.encoded import Batch, EncodedPairs
-from seq2see.data.resegmented import ResegmentedPairs
-
-AnyPairs = EncodedPairs | ResegmentedPairs
 
 
 class Loader(DataLoader[Batch]):
@@ -22,12 +19,12 @@ class Loader(DataLoader[Batch]):
     `load_state_dict`, the rest of the saved one. Lightning saves and restores the position by itself.
     """
 
-    def __init__(self, pairs: AnyPairs, buckets: LengthBuckets, *, seed: int, num_workers: int) -> None:
+    def __init__(self, pairs: EncodedPairs, buckets: LengthBuckets, *, seed: int, num_workers: int) -> None:
         self.buckets = buckets
         self._begun: int | None = None  # the epoch that was begun and is not finished
         super().__init__(
             pairs,
-            sampler=buckets if isinstance(pairs, EncodedPairs) else _WithEpoch(buckets),
+            sampler=buckets,
             batch_size=None,  # the sampler gives whole batches
             num_workers=num_workers,
             collate_fn=_as_arrays,  # pyright: ignore[reportArgumentType]  # a batch comes whole, not as a list
@@ -61,24 +58,6 @@ class Loader(DataLoader[Batch]):
         self.buckets.load_state_dict(state)
 
 
-class _WithEpoch(Sampler[tuple[int, list[int]]]):
-    """Each batch with the number of its epoch, which a worker process has no other way to know."""
-
-    def __init__(self, buckets: LengthBuckets) -> None:
-        self._buckets = buckets
-
-    def __len__(self) -> int:
-        return len(self._buckets)
-
-    def __iter__(self) -> Iterator[tuple[int, list[int]]]:
-        epoch = self._buckets.epoch
-        for indices in self._buckets:
-            yield epoch, indices
-
-    def set_epoch(self, epoch: int) -> None:
-        self._buckets.set_epoch(epoch)
-
-
 def _apart(worker: int) -> None:
     """A signal to the whole group of processes is for the one that trains, which ends its workers itself."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -92,7 +71,7 @@ def _as_arrays(batch: Batch) -> tuple[np.ndarray, ...]:
 
 
 def make_loader(
-    pairs: AnyPairs,
+    pairs: EncodedPairs,
     *,
     batch_size: int | None = None,
     batch_tokens: int | None = None,

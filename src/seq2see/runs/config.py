@@ -15,6 +15,7 @@ from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from seq2see.options import COMMANDS, TASKS
+from seq2see.options.rules import without_removed
 from seq2see.runs.overrides import has_task
 
 Options = TypeVar("Options")
@@ -79,7 +80,7 @@ def from_plain(schema: type[Options], plain: Any) -> Options:
             raise ValueError(f"task.kind ({kind}) is none of {', '.join(TASKS)}")
         node.task = OmegaConf.structured(TASKS[kind])
     try:
-        options = OmegaConf.to_object(OmegaConf.merge(node, _without_interpolation(plain)))
+        options = OmegaConf.to_object(OmegaConf.merge(node, _without_interpolation(without_removed(plain))))
     except OmegaConfBaseException as error:
         key = getattr(error, "full_key", None)
         message = str(getattr(error, "msg", None) or error).splitlines()[0]
