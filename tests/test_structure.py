@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "seq2see"
-ROOMS = "options attention transformer text tasks data training decoding evaluation maps runs".split()
+ROOMS = "atomic_write options attention transformer text tasks data training decoding evaluation maps runs".split()
 SHOWN_WHILE_TRAINING = {"decoding", "evaluation", "maps"}
 
 

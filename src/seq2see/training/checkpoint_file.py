@@ -22,8 +22,8 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
+from seq2see.atomic_write import whole_binary_file
 from seq2see.options.rules import leaves
-from seq2see.tasks.whole_file import whole_binary_file
 
 _NAME = b"seq2see crc32 "  # a CRC-32 finds any flipped bit, and any damage within 32 bits
 _LENGTH = 2 + len(_NAME) + 8  # of the file's end: how long the comment is, the name, eight hexadecimal digits

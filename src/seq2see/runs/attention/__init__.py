@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from seq2see.atomic_write import write_text
 from seq2see.maps import AttentionLog, page
 from seq2see.options import AttentionFormat, AttentionOptions
 from seq2see.runs.attention.choice import Choice, choose
@@ -13,7 +14,6 @@ from seq2see.runs.attention.texts import log_of, read_texts
 from seq2see.runs.checkpoint import device_of, load
 from seq2see.runs.translate import speak_utf8
 from seq2see.runs.translate.links import aligning_head
-from seq2see.tasks.whole_file import write_text
 
 __all__ = ["attention", "command", "log_of"]
 

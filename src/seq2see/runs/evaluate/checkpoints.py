@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from seq2see.atomic_write import write_text
 from seq2see.evaluation import System, compare_systems
 from seq2see.evaluation.report import comparison_lines, wrapped
 from seq2see.options import EvaluateOptions, FilesOptions, HubOptions, Split
@@ -15,7 +16,6 @@ from seq2see.runs.evaluate.evaluation import Evaluation, evaluate_pairs
 from seq2see.runs.terminal import Terminal
 from seq2see.tasks import Pair
 from seq2see.tasks.paths import files_of
-from seq2see.tasks.whole_file import write_text
 
 
 def command(options: EvaluateOptions) -> None:

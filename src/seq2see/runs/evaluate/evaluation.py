@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from seq2see.atomic_write import write_text
 from seq2see.data import EncodedPairs, scoring_loader
 from seq2see.decoding import Forced, Hypothesis, teacher_forced
 from seq2see.evaluation import (
@@ -32,7 +33,6 @@ from seq2see.runs.checkpoint import Trained
 from seq2see.runs.config import to_plain
 from seq2see.runs.lock import alone_in
 from seq2see.tasks import Pair
-from seq2see.tasks.whole_file import write_text
 from seq2see.text import UNK, parted
 
 _NUM_LINES = 5  # of the .tsv file that are named for each kind of error

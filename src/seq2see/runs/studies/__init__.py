@@ -12,11 +12,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from seq2see.atomic_write import write_text
 from seq2see.options import TrainOptions
 from seq2see.runs.folder import RunFolder, read_result
 from seq2see.runs.studies.job import Job, Report
 from seq2see.runs.train import train_run
-from seq2see.tasks.whole_file import write_text
 
 __all__ = ["Job", "Report", "run_study"]
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from seq2see.atomic_write import whole_file
 from seq2see.options import TranslateOptions, TranslationFormat
 from seq2see.runs.checkpoint import Trained, device_of, load
 from seq2see.runs.translate.formats import header, written
@@ -20,7 +21,6 @@ from seq2see.runs.translate.results import (
     translated,
     translations,
 )
-from seq2see.tasks.whole_file import whole_file
 
 __all__ = ["TranslatedLine", "Translation", "read_lines", "translate", "translated", "translations"]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2see.atomic_write import read_json
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
 from seq2see.decoding import teacher_forced
@@ -13,7 +14,6 @@ from seq2see.maps.capture import capture
 from seq2see.maps.measures import word_weights
 from seq2see.options import TokenizerKind
 from seq2see.runs.checkpoint import Trained
-from seq2see.tasks.whole_file import read_json
 from seq2see.text import Tokenizer
 
 MOST_NUMBERS = 2**24  # of attention weights or of log-probabilities that are in memory together
