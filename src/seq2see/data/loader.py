@@ -52,7 +52,7 @@ class Loader(DataLoader[Batch]):
         """The next iteration gives the rest of the saved epoch.
 
         Raises:
-            ValueError: the position belongs to another seed, or to another number of pairs or processes.
+            ValueError: the position belongs to another seed or to other pairs.
         """
         self._begun = None
         self.buckets.load_state_dict(state)
@@ -78,13 +78,8 @@ def make_loader(
     shuffle: bool,
     seed: int,
     num_workers: int = 0,
-    rank: int = 0,
-    world_size: int = 1,
 ) -> Loader:
     """Length-grouped batches of all pairs, the same ones in the same order for any number of workers.
-
-    Of several processes that train together each has its own share of the batches: none is in two shares, and all
-    together are all. When shuffled the shares have the same number of batches, as synchronised steps need.
 
     Args:
         pairs: what to batch.
@@ -94,12 +89,9 @@ def make_loader(
             longest first, so that memory runs out at once or never; `Batch.ids` tells which pairs they are.
         seed: of the order, not negative; the global random state is neither read nor changed.
         num_workers: processes that pad batches ahead; 0: none, usually enough.
-        rank: which of the processes this is, 0-based.
-        world_size: how many there are.
 
     Raises:
-        ValueError: not exactly one of `batch_size` and `batch_tokens` is given, or it is not positive; or there is no
-            such rank.
+        ValueError: not exactly one of `batch_size` and `batch_tokens` is given, or it is not positive.
     """
     buckets = LengthBuckets(
         pairs.source_lengths,
@@ -108,8 +100,6 @@ def make_loader(
         batch_tokens=batch_tokens,
         shuffle=shuffle,
         seed=seed,
-        rank=rank,
-        world_size=world_size,
     )
     return Loader(pairs, buckets, seed=seed, num_workers=num_workers)
 
