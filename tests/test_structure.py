@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "seq2see"
-ROOMS = "_version options attention transformer text tasks data decoding evaluation maps training runs".split()
+ROOMS = (
+    "_version atomic_write options attention transformer text tasks data decoding evaluation maps training runs".split()
+)
 
 
 def name_of(path: Path) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmark.figure import Figure
 from benchmark.machine import Machine
+from seq2see.atomic_write import write_text
 from seq2see.options import BenchmarkOptions
-from seq2see.tasks.whole_file import write_text
 
 __all__ = ["Figure", "benchmark"]
 

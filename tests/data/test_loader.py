@@ -214,58 +214,6 @@ def test_a_saved_position_goes_on_with_the_batch_after_the_last_consumed_one(pai
     assert len(before + rest) >= 2 * len(whole)
 
 
-def shards_of(lengths, world_size, epoch, **options):
-    for rank in range(world_size):
-        buckets = buckets_of(lengths, rank=rank, world_size=world_size, **options)
-        buckets.set_epoch(epoch)
-        batches = list(buckets)
-        assert len(batches) == len(buckets)
-        yield batches
-
-
-@QUICK
-@given(lengths, st.integers(1, 5), sizes, st.integers(0, 3))
-def test_shards_without_a_shuffle_hold_every_pair_once(lengths, world_size, size, epoch):
-    shards = list(shards_of(lengths, world_size, epoch, shuffle=False, **size))
-
-    whole = list(buckets_of(lengths, shuffle=False, **size))
-    assert [shards[place % world_size][place // world_size] for place in range(len(whole))] == whole
-    assert sum(map(len, shards)) == len(whole)
-
-
-@QUICK
-@given(lengths, st.integers(1, 5), sizes, st.integers(0, 3))
-def test_shards_of_training_are_equally_long_and_hold_every_pair_once(lengths, world_size, size, epoch):
-    shards = list(shards_of(lengths, world_size, epoch, **size))
-
-    assert len({len(shard) for shard in shards}) == 1
-    held = sorted(index for shard in shards for batch in shard for index in batch)
-    if len(lengths) >= sum(map(len, shards)):
-        assert held == list(range(len(lengths)))
-    else:  # not even single pairs are batches enough
-        assert set(held) == set(range(len(lengths)))
-        assert len(held) < len(lengths) + world_size
-
-
-def test_a_shard_goes_on_where_it_was(pairs):
-    shard = {"batch_size": 100, "shuffle": True, "seed": 0, "rank": 1, "world_size": 2}
-    whole = ids_of(make_loader(pairs, **shard))
-    broken = make_loader(pairs, **shard)
-    for _, _ in zip(range(3), broken, strict=False):
-        pass
-    resumed = make_loader(pairs, **shard)
-    resumed.load_state_dict(broken.state_dict())
-
-    assert ids_of(resumed) == whole[broken.state_dict()["position"] :]
-    with pytest.raises(ValueError, match="one of world_size 2, the data here have world_size 1"):
-        make_loader(pairs, batch_size=100, shuffle=True, seed=0).load_state_dict(broken.state_dict())
-
-
-def test_a_rank_that_does_not_exist_is_refused(pairs):
-    with pytest.raises(ValueError, match=r"rank \(2\) must be 0 to world_size \(2\) - 1"):
-        make_loader(pairs, batch_size=4, shuffle=True, seed=0, rank=2, world_size=2)
-
-
 def test_a_position_in_other_data_is_refused(pairs):
     state = make_loader(pairs, batch_size=100, shuffle=True, seed=0).state_dict()
 

@@ -477,6 +477,17 @@ def test_a_key_that_an_earlier_version_did_not_know_has_its_default(content: dic
     torch.testing.assert_close(trained.model.state_dict()[WEIGHT.removeprefix("model.")], content["state_dict"][WEIGHT])
 
 
+def test_a_key_of_an_earlier_version_is_passed_over_unless_it_asks_for_something(
+    content: dict[str, Any], tmp_path: Path
+) -> None:
+    content["seq2see"]["config"]["tokenizer"]["dropout"] = 0.0
+    write_checkpoint(tmp_path / "old.ckpt", content)
+    assert load(str(tmp_path / "old.ckpt")).options.tokenizer.vocab_size is None
+    content["seq2see"]["config"]["tokenizer"]["dropout"] = 0.1
+    write_checkpoint(tmp_path / "x.ckpt", content)
+    assert "tokenizer.dropout (0.1) is no longer there: use the version that made this" in refusal(tmp_path / "x.ckpt")
+
+
 def test_a_key_of_a_later_version_names_that_version(content: dict[str, Any], tmp_path: Path) -> None:
     content["seq2see"]["version"] = "0.9"
     content["seq2see"]["config"]["colour"] = "red"

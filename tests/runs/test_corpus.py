@@ -274,13 +274,3 @@ def test_runs_are_the_same_from_memory_and_from_the_cache(file, monkeypatch):
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
     assert first.valid_pairs == second.valid_pairs and len(second.valid) == 4
     assert second.task.pairs("ood") == []
-
-
-def test_bpe_dropout_has_room_in_prepared_pairs(file):
-    bpe = TokenizerOptions(source=TokenizerKind.bpe, target=TokenizerKind.bpe, vocab_size=300, dropout=0.2)
-
-    prepared = prepare(replace(options_for(file), tokenizer=bpe))
-
-    assert (
-        prepared.train.source_lengths >= corpus_of(replace(options_for(file), tokenizer=bpe)).train.source_lengths
-    ).all()

@@ -147,16 +147,6 @@ def in_validation(step: int) -> Callable[[Checkpoints, Any], bool]:
                 ("epoch-end", at_step(10), ()),
                 ("ema", at_step(13), ("optim.ema=0.9",)),
                 (
-                    "resegmented",
-                    at_step(13),
-                    (
-                        "tokenizer.source=bpe",
-                        "tokenizer.target=bpe",
-                        "tokenizer.dropout=0.1",
-                        "tokenizer.vocab_size=270",
-                    ),
-                ),
-                (
                     "kept",
                     at_step(13),
                     ("training.keep=2", "attention_log.every_n_steps=5", "optim.schedule=inverse_sqrt"),

@@ -11,6 +11,7 @@ import pytest
 import torch
 import yaml
 
+from seq2see.atomic_write import write_text
 from seq2see.decoding import load
 from seq2see.maps import AttentionLog
 from seq2see.maps.attended import aligning_head
@@ -22,7 +23,6 @@ from seq2see.runs.evaluate import evaluate
 from seq2see.runs.overrides import read_overrides
 from seq2see.runs.train import train_run
 from seq2see.runs.translate import translate
-from seq2see.tasks.whole_file import write_text
 
 
 def metrics(run: Path) -> list[dict[str, str]]:

@@ -1,42 +1,13 @@
 """Tokenizer keys that do not go together are refused before any data is read, or as soon as the data chose a kind."""
 
-from dataclasses import replace
-
 import pytest
 
 from seq2see.options import FilesOptions, TokenizerKind, TokenizerOptions, TrainOptions
 from seq2see.runs.choices import Facts, choose
 
 BPE, CHAR, WORD = TokenizerKind.bpe, TokenizerKind.char, TokenizerKind.word
-NO_BPE = (
-    r"tokenizer.dropout \(0.1\) leaves out merges of bpe, but tokenizer.source is char and tokenizer.target is word: "
-    "choose bpe for a side, or set tokenizer.dropout=0"
-)
 SENTENCES = Facts(num_pairs=100, words_a_source=5, words_a_target=5, letters_a_pair=50, short_targets=0)
 SYMBOLS = Facts(num_pairs=100, words_a_source=1, words_a_target=1, letters_a_pair=9, short_targets=1)
-
-
-def test_dropout_without_a_bpe_side_is_refused():
-    with pytest.raises(ValueError, match=NO_BPE):
-        TokenizerOptions(source=CHAR, target=WORD, dropout=0.1)
-    TokenizerOptions(source=CHAR, target=BPE, dropout=0.1)
-    TokenizerOptions(source=CHAR, target=WORD, dropout=0.0)
-
-
-def test_dropout_without_a_bpe_side_is_refused_when_the_data_have_chosen_the_kinds():
-    options = TrainOptions(task=FilesOptions(train="x.tsv"), tokenizer=TokenizerOptions(dropout=0.1))
-
-    assert choose(options, SENTENCES)[0].tokenizer.dropout == 0.1
-    with pytest.raises(ValueError, match=r"tokenizer.dropout \(0.1\) leaves out merges of bpe, but tokenizer.source"):
-        choose(options, SYMBOLS)
-    with pytest.raises(ValueError, match=r"tokenizer.dropout \(0.1\) leaves out merges of bpe, but tokenizer.source"):
-        choose(replace(options, task=TrainOptions().task), SENTENCES)
-
-
-@pytest.mark.parametrize("dropout", [-0.1, 1.0, float("nan")])
-def test_dropout_is_a_share(dropout):
-    with pytest.raises(ValueError, match=r"tokenizer.dropout \(.*\) must be at least 0 and below 1"):
-        TokenizerOptions(dropout=dropout)
 
 
 @pytest.mark.parametrize("kinds", [(BPE, None), (None, BPE), (BPE, CHAR), (BPE, BPE)])

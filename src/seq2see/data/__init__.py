@@ -2,16 +2,13 @@
 
 from seq2see.data.buckets import LengthBuckets
 from seq2see.data.encoded import Batch, EncodedPairs
-from seq2see.data.loader import AnyPairs, Loader, make_loader, scoring_loader
-from seq2see.data.resegmented import ResegmentedPairs
+from seq2see.data.loader import Loader, make_loader, scoring_loader
 
 __all__ = [
-    "AnyPairs",
     "Batch",
     "EncodedPairs",
     "LengthBuckets",
     "Loader",
-    "ResegmentedPairs",
     "make_loader",
     "scoring_loader",
 ]

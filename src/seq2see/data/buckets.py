@@ -23,9 +23,6 @@ class LengthBuckets(Sampler[list[int]]):
     neither; who consumes them moves on (`Loader` does), so that a saved position counts what was used, not what was
     fetched ahead. The number of batches is the same in every epoch.
 
-    Of `world_size` processes each gets every so many-th batch. Shuffled, all get the same number of them: some batches
-    are halved until that comes out even; only where every batch is a single pair already, a few come twice.
-
     Args:
         source_lengths: tokens of each source, EOS included, int (pairs,).
         target_lengths: tokens of each target, EOS included, int (pairs,).
@@ -33,16 +30,13 @@ class LengthBuckets(Sampler[list[int]]):
         batch_tokens: padded source and target tokens a batch at most; a longer pair is a batch of its own.
         shuffle: whether each epoch has an order of its own.
         seed: not negative.
-        rank: which of the processes this is, 0-based.
-        world_size: how many there are.
 
     Attributes:
         epoch: 0-based number of the epoch that iterating gives.
-        position: batches of it that were consumed, of this rank's own.
+        position: batches of it that were consumed.
 
     Raises:
-        ValueError: not exactly one of `batch_size` and `batch_tokens` is given, or it is not positive; or there is no
-            such rank.
+        ValueError: not exactly one of `batch_size` and `batch_tokens` is given, or it is not positive.
     """
 
     def __init__(
@@ -54,8 +48,6 @@ class LengthBuckets(Sampler[list[int]]):
         batch_tokens: int | None = None,
         shuffle: bool,
         seed: int,
-        rank: int = 0,
-        world_size: int = 1,
     ) -> None:
         if (batch_size is None) == (batch_tokens is None):
             raise ValueError(f"data.batch_size ({batch_size}) and data.batch_tokens ({batch_tokens}): set exactly one")
@@ -67,20 +59,16 @@ class LengthBuckets(Sampler[list[int]]):
         self._size = batch_size or batch_tokens or 0  # pairs, or padded tokens
         if self._size < 1:
             raise ValueError(f"data.batch_{'tokens' if self._by_tokens else 'size'} ({self._size}) must be positive")
-        if not 0 <= rank < world_size:
-            raise ValueError(f"rank ({rank}) must be 0 to world_size ({world_size}) - 1")
-        self._rank = rank
-        self._world_size = world_size
         self._shuffle = shuffle
         self._seed = seed
         self._num_pairs = len(source_lengths)
         self._counted: list[np.ndarray] | None = None  # the first shuffle, until the first epoch is planned
-        self._num_batches = self._count()  # of all ranks together
+        self._num_batches = self._count()
         self._planned: tuple[int, list[np.ndarray]] | None = None  # the epoch that was planned last, and its batches
 
     def __len__(self) -> int:
         """Batches an epoch, whatever the position."""
-        return len(range(self._rank, self._num_batches, self._world_size))
+        return self._num_batches
 
     def __iter__(self) -> Iterator[list[int]]:
         """The batches of the epoch from the position on."""
@@ -101,7 +89,7 @@ class LengthBuckets(Sampler[list[int]]):
         """Goes on from a saved position.
 
         Raises:
-            ValueError: the position belongs to another seed, or to another number of pairs or processes.
+            ValueError: the position belongs to another seed or to other pairs.
         """
         for key, here in self._stays().items():
             if state[key] != here:
@@ -112,30 +100,23 @@ class LengthBuckets(Sampler[list[int]]):
     def _stays(self) -> dict[str, int]:
         """What must be the same for a position to mean the same batch."""
         lengths = np.concatenate([self._source_lengths, self._target_lengths]).astype(np.int64)
-        return {
-            "seed": self._seed,
-            "num_pairs": self._num_pairs,
-            "lengths": zlib.crc32(lengths.tobytes()),
-            "world_size": self._world_size,
-        }
+        return {"seed": self._seed, "num_pairs": self._num_pairs, "lengths": zlib.crc32(lengths.tobytes())}
 
     def _batches(self) -> list[np.ndarray]:
         epoch = self.epoch if self._shuffle else 0
         if self._planned is None or self._planned[0] != epoch:
-            self._planned = (epoch, self._plan(epoch)[self._rank :: self._world_size])
+            self._planned = (epoch, self._plan(epoch))
         return self._planned[1]
 
     def _count(self) -> int:
         """Batches an epoch. Cut by tokens, shuffles differ a little: one batch to spare for each pool but one."""
         if not self._by_tokens:
-            count = -(-self._num_pairs // self._size)
-        elif not self._shuffle or not self._num_pairs:
-            count = len(self._cut(self._by_length(np.arange(self._num_pairs))))
-        else:
-            pools = -(-self._num_pairs // self._pairs_a_pool())
-            self._counted = self._shuffled(self._random(0, 0))
-            count = min(len(self._counted) + pools - 1, self._num_pairs)
-        return -(-count // self._world_size) * self._world_size if self._shuffle else count
+            return -(-self._num_pairs // self._size)
+        if not self._shuffle or not self._num_pairs:
+            return len(self._plan(0))
+        pools = -(-self._num_pairs // self._pairs_a_pool())
+        self._counted = self._shuffled(self._random(0, 0))
+        return min(len(self._counted) + pools - 1, self._num_pairs)
 
     def _plan(self, epoch: int) -> list[np.ndarray]:
         if not self._shuffle or not self._num_pairs:
@@ -149,9 +130,8 @@ class LengthBuckets(Sampler[list[int]]):
                 batches = self._shuffled(self._random(0, 0))
                 break
             batches = self._shuffled(self._random(epoch, attempt))
-        batches = _split_up(batches, min(self._num_batches, self._num_pairs))
-        order = self._random(epoch, _TRIES).permutation(self._num_batches)
-        return [batches[place % len(batches)] for place in order]
+        batches = _split_up(batches, self._num_batches)
+        return [batches[place] for place in self._random(epoch, _TRIES).permutation(len(batches))]
 
     def _random(self, epoch: int, attempt: int) -> np.random.Generator:
         return np.random.default_rng([self._seed, epoch, attempt])

@@ -6,13 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import DataLoader
 
 from seq2see.data.buckets import LengthBuckets
 from seq2see.data.encoded import Batch, EncodedPairs
-from seq2see.data.resegmented import ResegmentedPairs
-
-AnyPairs = EncodedPairs | ResegmentedPairs
 
 
 class Loader(DataLoader[Batch]):
@@ -22,12 +19,12 @@ class Loader(DataLoader[Batch]):
     `load_state_dict`, the rest of the saved one. Lightning saves and restores the position by itself.
     """
 
-    def __init__(self, pairs: AnyPairs, buckets: LengthBuckets, *, seed: int, num_workers: int) -> None:
+    def __init__(self, pairs: EncodedPairs, buckets: LengthBuckets, *, seed: int, num_workers: int) -> None:
         self.buckets = buckets
         self._begun: int | None = None  # the epoch that was begun and is not finished
         super().__init__(
             pairs,
-            sampler=buckets if isinstance(pairs, EncodedPairs) else _WithEpoch(buckets),
+            sampler=buckets,
             batch_size=None,  # the sampler gives whole batches
             num_workers=num_workers,
             collate_fn=_as_arrays,  # pyright: ignore[reportArgumentType]  # a batch comes whole, not as a list
@@ -55,28 +52,10 @@ class Loader(DataLoader[Batch]):
         """The next iteration gives the rest of the saved epoch.
 
         Raises:
-            ValueError: the position belongs to another seed, or to another number of pairs or processes.
+            ValueError: the position belongs to another seed or to other pairs.
         """
         self._begun = None
         self.buckets.load_state_dict(state)
-
-
-class _WithEpoch(Sampler[tuple[int, list[int]]]):
-    """Each batch with the number of its epoch, which a worker process has no other way to know."""
-
-    def __init__(self, buckets: LengthBuckets) -> None:
-        self._buckets = buckets
-
-    def __len__(self) -> int:
-        return len(self._buckets)
-
-    def __iter__(self) -> Iterator[tuple[int, list[int]]]:
-        epoch = self._buckets.epoch
-        for indices in self._buckets:
-            yield epoch, indices
-
-    def set_epoch(self, epoch: int) -> None:
-        self._buckets.set_epoch(epoch)
 
 
 def _apart(worker: int) -> None:
@@ -92,20 +71,15 @@ def _as_arrays(batch: Batch) -> tuple[np.ndarray, ...]:
 
 
 def make_loader(
-    pairs: AnyPairs,
+    pairs: EncodedPairs,
     *,
     batch_size: int | None = None,
     batch_tokens: int | None = None,
     shuffle: bool,
     seed: int,
     num_workers: int = 0,
-    rank: int = 0,
-    world_size: int = 1,
 ) -> Loader:
     """Length-grouped batches of all pairs, the same ones in the same order for any number of workers.
-
-    Of several processes that train together each has its own share of the batches: none is in two shares, and all
-    together are all. When shuffled the shares have the same number of batches, as synchronised steps need.
 
     Args:
         pairs: what to batch.
@@ -115,12 +89,9 @@ def make_loader(
             longest first, so that memory runs out at once or never; `Batch.ids` tells which pairs they are.
         seed: of the order, not negative; the global random state is neither read nor changed.
         num_workers: processes that pad batches ahead; 0: none, usually enough.
-        rank: which of the processes this is, 0-based.
-        world_size: how many there are.
 
     Raises:
-        ValueError: not exactly one of `batch_size` and `batch_tokens` is given, or it is not positive; or there is no
-            such rank.
+        ValueError: not exactly one of `batch_size` and `batch_tokens` is given, or it is not positive.
     """
     buckets = LengthBuckets(
         pairs.source_lengths,
@@ -129,8 +100,6 @@ def make_loader(
         batch_tokens=batch_tokens,
         shuffle=shuffle,
         seed=seed,
-        rank=rank,
-        world_size=world_size,
     )
     return Loader(pairs, buckets, seed=seed, num_workers=num_workers)
 

@@ -22,8 +22,8 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
+from seq2see.atomic_write import whole_binary_file
 from seq2see.options.rules import leaves
-from seq2see.tasks.whole_file import whole_binary_file
 
 FORMAT = 3  # of what is inside: 2 turned other pairs of numbers (rope); 1 had no checksum, nor said who wrote it
 _NAME = b"seq2see crc32 "  # a CRC-32 finds any flipped bit, and any damage within 32 bits

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from seq2see.atomic_write import write_text
 from seq2see.data import EncodedPairs, scoring_loader
 from seq2see.decoding import Forced, Hypothesis, Trained, teacher_forced
 from seq2see.evaluation.baselines import make_baselines
@@ -21,7 +22,6 @@ from seq2see.evaluation.scorer import Scorer, one_line
 from seq2see.options import TokenizerKind
 from seq2see.options.plain import to_plain
 from seq2see.tasks import Pair
-from seq2see.tasks.whole_file import write_text
 from seq2see.text import UNK, parted
 
 _NUM_LINES = 5  # of the .tsv file that are named for each kind of error

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from seq2see.atomic_write import read_json
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
 from seq2see.decoding import Trained, TranslatedLine, evaluation_mode
@@ -15,7 +16,6 @@ from seq2see.decoding.hypothesis import next_log_probs
 from seq2see.maps.capture import capture
 from seq2see.maps.measures import word_weights
 from seq2see.options import TokenizerKind
-from seq2see.tasks.whole_file import read_json
 from seq2see.text import EOS, Tokenizer
 
 MOST_NUMBERS = 2**22  # of attention weights or log-probabilities in memory together: more is slower, not faster

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple
 
-from seq2see.tasks.whole_file import read_json, write_bytes
+from seq2see.atomic_write import read_json, write_bytes
 
 SCHEMA = 2  # 1 had no norms, no own outputs and no entries of thinned steps; it still opens
 DIMENSIONS = ("d_model", "num_heads", "num_encoder_layers", "num_decoder_layers")

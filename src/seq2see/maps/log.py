@@ -4,9 +4,9 @@ import html
 import os
 from pathlib import Path
 
+from seq2see.atomic_write import write_bytes
 from seq2see.maps import page
 from seq2see.maps.store import StoredLog
-from seq2see.tasks.whole_file import write_bytes
 
 
 class AttentionLog(StoredLog):

@@ -17,6 +17,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from seq2see.atomic_write import whole_binary_file, write_bytes
 from seq2see.maps import arrays
 from seq2see.maps.arrays import Maps
 from seq2see.maps.index import (
@@ -29,7 +30,6 @@ from seq2see.maps.index import (
     write_index,
 )
 from seq2see.maps.table import HeadEffects, MeasureRow, read_table, table_of, write_table
-from seq2see.tasks.whole_file import whole_binary_file, write_bytes
 
 
 class StoredLog:

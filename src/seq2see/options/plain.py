@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from seq2see.options import TASKS, TrainOptions
+from seq2see.options.rules import without_removed
 
 Options = TypeVar("Options")
 
@@ -40,7 +41,7 @@ def from_plain(schema: type[Options], plain: Any) -> Options:
             raise ValueError(f"task.kind ({kind}) is none of {', '.join(TASKS)}")
         node.task = OmegaConf.structured(TASKS[kind])
     try:
-        options = OmegaConf.to_object(OmegaConf.merge(node, _without_interpolation(plain)))
+        options = OmegaConf.to_object(OmegaConf.merge(node, _without_interpolation(without_removed(plain))))
     except OmegaConfBaseException as error:
         key = getattr(error, "full_key", None)
         message = str(getattr(error, "msg", None) or error).splitlines()[0]

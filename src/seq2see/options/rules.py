@@ -5,6 +5,7 @@ from typing import Any
 
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
 DEEPEST = 32  # of nested values in a file; ours are less than ten
+REMOVED = {"tokenizer.dropout": (None, 0)}  # keys of earlier versions, with the values that asked for nothing
 LARGEST = 2**31 - 1  # of any number: what is more, infinite ones too, is a slip of the hand
 
 
@@ -86,3 +87,21 @@ def leaves(values: Any, most: int) -> Iterator[Any]:
         if found > most or depth >= DEEPEST:
             raise ValueError(f"they contain or share themselves, or are nested more than {DEEPEST} deep")
         places += ((item, depth + 1) for item in inner)
+
+
+def without_removed(plain: Any) -> Any:
+    """A saved configuration without the keys that earlier versions wrote: saved runs shall load as long as they can.
+
+    Raises:
+        ValueError: such a key asks for what is no longer there.
+    """
+    for key, nothing in REMOVED.items():
+        part, name = key.split(".")
+        keys = plain.get(part) if isinstance(plain, dict) else None
+        if isinstance(keys, dict) and name in keys:
+            require(
+                keys[name] in nothing,
+                f"{key} ({keys[name]}) is no longer there: use the version that made this, or train without it",
+            )
+            plain = {**plain, part: {other: value for other, value in keys.items() if other != name}}
+    return plain

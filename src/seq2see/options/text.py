@@ -18,7 +18,6 @@ class TokenizerOptions:
     vocab_size: int | None = None  # entries at most, special ones included; None: all for word and char, some for bpe
     shared: bool | None = None  # one vocabulary for both sides
     normalize: Normalize = Normalize.nfc
-    dropout: float = 0.0  # share of bpe merges left out, in training alone and each time anew
 
     def __post_init__(self) -> None:
         require_positive(self, "tokenizer", "vocab_size")
@@ -27,27 +26,19 @@ class TokenizerOptions:
             f"tokenizer.vocab_size ({self.vocab_size}) must be more than {NUM_SPECIAL}, the special symbols",
         )
         require(
-            self.vocab_size is None or self.vocab_size >= LEAST_BPE or TokenizerKind.bpe not in self._kinds,
+            self.vocab_size is None
+            or self.vocab_size >= LEAST_BPE
+            or TokenizerKind.bpe not in (self.source, self.target),
             f"tokenizer.vocab_size ({self.vocab_size}) must be at least {LEAST_BPE} for bpe, which has an entry for "
             f"each of 256 bytes and {NUM_SPECIAL} special symbols: raise it, or choose char or word for both sides",
         )
-        require(0 <= self.dropout < 1, f"tokenizer.dropout ({self.dropout}) must be at least 0 and below 1")
         if self.source is None or self.target is None:
             return  # the rest is checked when they have been chosen from the data
-        kinds = f"tokenizer.source is {self.source.value} and tokenizer.target is {self.target.value}"
         require(
             not self.shared or self.source == self.target,
-            f"tokenizer.shared needs one kind on both sides, but {kinds}",
+            f"tokenizer.shared needs one kind on both sides, but tokenizer.source is {self.source.value} and "
+            f"tokenizer.target is {self.target.value}",
         )
-        require(
-            not self.dropout or TokenizerKind.bpe in self._kinds,
-            f"tokenizer.dropout ({self.dropout}) leaves out merges of bpe, but {kinds}: choose bpe for a side, or set "
-            "tokenizer.dropout=0",
-        )
-
-    @property
-    def _kinds(self) -> tuple[TokenizerKind | None, TokenizerKind | None]:
-        return self.source, self.target
 
 
 @dataclass

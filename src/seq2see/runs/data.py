@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from seq2see.atomic_write import whole_file
 from seq2see.options import DataOptions, FilesOptions, HubOptions, OtherData, OtherText, Split, TrainOptions
 from seq2see.tasks import Pair, Task, make_task
 from seq2see.tasks.paths import absolute, absolute_files, files_of
-from seq2see.tasks.whole_file import whole_file
 from seq2see.text import DataError
 
 

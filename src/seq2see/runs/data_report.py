@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from seq2see.atomic_write import write_text
 from seq2see.options import DataReportOptions, InitTokenizer, TokenizerKind, tag_separator
 from seq2see.options.plain import to_plain
 from seq2see.options.text import NUM_SPECIAL
@@ -22,7 +23,6 @@ from seq2see.runs.choices import Facts, choose
 from seq2see.runs.data import task_of
 from seq2see.runs.tokenizers import Tokenizers, fit_tokenizers
 from seq2see.tasks import Pair
-from seq2see.tasks.whole_file import write_text
 from seq2see.text import Tokenizer, normalize
 
 NUM_SAMPLES = {"train": 3, "ood": 1}

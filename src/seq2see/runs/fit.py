@@ -9,7 +9,7 @@ import torch
 from lightning.pytorch.callbacks import Callback, LambdaCallback
 from lightning.pytorch.loggers import Logger
 
-from seq2see.data import AnyPairs, scoring_loader
+from seq2see.data import EncodedPairs, scoring_loader
 from seq2see.decoding import device_of
 from seq2see.evaluation import References
 from seq2see.maps import AttentionLog
@@ -185,7 +185,7 @@ def _quieten() -> None:
         warnings.filterwarnings("ignore", message=message)
 
 
-def _validate_every(options: TrainOptions, pairs: AnyPairs) -> int | None:
+def _validate_every(options: TrainOptions, pairs: EncodedPairs) -> int | None:
     interval = options.trainer.val_check_interval
     if interval is None or isinstance(interval, int):
         return interval

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from seq2see.tasks.whole_file import read_json
+from seq2see.atomic_write import read_json
 
 LOCK = ".lock"  # in a folder while it is written, and after a kill, when it holds nobody up
 

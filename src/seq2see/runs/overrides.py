@@ -15,6 +15,7 @@ from typing import Any, get_args, get_type_hints
 import yaml
 
 from seq2see.options import COMMANDS, PATH_KEYS, TASKS, TINY, TrainOptions
+from seq2see.options.rules import without_removed
 
 TEXT_KEYS = ("task.source", "task.target", "task.features", "task.features_separator", "data.delimiter")  # quoted too
 _SIDES = re.compile(r"\{\s*(source|target)\s*:\s*(.+?)\s*,\s*(source|target)\s*:\s*(.+?)\s*\}")  # of parallel files
@@ -363,7 +364,10 @@ def _read_config(path: Path) -> dict[str, Any]:
     if not isinstance(kind, str) or kind not in TASKS:
         reason = f"its task.kind is {kind!r:.40}" if isinstance(saved, dict) else "it has no keys"
         raise UsageError(f"config: {path} is not the config.yaml of a run ({reason}): name one")
-    return saved
+    try:
+        return without_removed(saved)
+    except ValueError as error:
+        raise UsageError(f"config: {path}: {error}") from None
 
 
 def _flatten(tree: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from seq2see.data import AnyPairs, EncodedPairs, Loader, ResegmentedPairs, make_loader
+from seq2see.data import EncodedPairs, Loader, make_loader
 from seq2see.decoding import Content, LengthLimit, Trained, bounded, device_of
 from seq2see.options import (
     FilesOptions,
@@ -40,7 +40,7 @@ class Prepared:
     task: Task
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
-    train: AnyPairs
+    train: EncodedPairs
     valid: EncodedPairs
     valid_pairs: Sequence[Pair]
     budget: Budget
@@ -85,7 +85,6 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Prepare
         notes.append(
             f"{len(valid_pairs)} pairs to validate are few: the best checkpoint is chosen by chance among good ones"
         )
-    train = _resegmented(encoded, source, target, options) if options.tokenizer.dropout else encoded
     is_generated = not isinstance(options.task, FilesOptions | HubOptions)
     tested, unlike = (
         EncodedPairs.from_pairs(task.pairs(split) if is_needed else [], source, target)
@@ -94,7 +93,7 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Prepare
             ("ood", is_generated),
         )
     )
-    _check_lengths(options, train, valid, tested)
+    _check_lengths(options, encoded, valid, tested)
     limit = LengthLimit.learn(encoded.source_lengths, encoded.target_lengths)
     # The lengths that a generator can write are known before any pair is drawn, so they give nothing away; of a user's
     # files the test targets stay unseen, and those that are longer are counted when they are scored.
@@ -109,8 +108,8 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Prepare
     if init is not None:
         take_weights(model, init, source, target)
     trained = Trained(options, source, target, bounded(limit, options), model)
-    budget = _budget(options, train)
-    return Prepared(options, notes, task, source, target, train, valid, valid_pairs, budget, trained, corpus.digests)
+    budget = _budget(options, encoded)
+    return Prepared(options, notes, task, source, target, encoded, valid, valid_pairs, budget, trained, corpus.digests)
 
 
 def _check_device(trainer: TrainerOptions) -> None:
@@ -139,12 +138,7 @@ def _check_device(trainer: TrainerOptions) -> None:
         raise ValueError(f"trainer.precision ({precision}) is not to be had on mps: use trainer.accelerator=cpu")
 
 
-def _resegmented(pairs: EncodedPairs, source: Tokenizer, target: Tokenizer, options: TrainOptions) -> ResegmentedPairs:
-    rate, max_length = options.tokenizer.dropout, options.data.max_length
-    return ResegmentedPairs(pairs, source, target, rate=rate, seed=options.seed, max_length=max_length)
-
-
-def _check_lengths(options: TrainOptions, *all_pairs: AnyPairs) -> None:
+def _check_lengths(options: TrainOptions, *all_pairs: EncodedPairs) -> None:
     """Refuses pairs that are longer than the positions that the model can tell apart."""
     longest = max(int(lengths.max()) for p in all_pairs if len(p) for lengths in (p.source_lengths, p.target_lengths))
     limits = {"model.randomize_positions": options.model.randomize_positions}
@@ -158,7 +152,7 @@ def _check_lengths(options: TrainOptions, *all_pairs: AnyPairs) -> None:
             )
 
 
-def _budget(options: TrainOptions, pairs: AnyPairs) -> Budget:
+def _budget(options: TrainOptions, pairs: EncodedPairs) -> Budget:
     limits = options.trainer
     max_steps = limits.max_steps
     if limits.max_epochs is not None:
@@ -167,14 +161,14 @@ def _budget(options: TrainOptions, pairs: AnyPairs) -> Budget:
     return Budget(max_steps, None if limits.max_time is None else seconds_of(limits.max_time))
 
 
-def steps_an_epoch(options: TrainOptions, pairs: AnyPairs) -> int:
+def steps_an_epoch(options: TrainOptions, pairs: EncodedPairs) -> int:
     """Optimiser steps that go through all pairs once."""
     num_batches, limit = len(train_loader(options, pairs)), options.trainer.limit_train_batches
     num_batches = min(num_batches, limit) if isinstance(limit, int) else max(int(num_batches * limit), 1)
     return -(-num_batches // options.trainer.accumulate_grad_batches)
 
 
-def train_loader(options: TrainOptions, pairs: AnyPairs) -> Loader:
+def train_loader(options: TrainOptions, pairs: EncodedPairs) -> Loader:
     """The training batches, from the first epoch on."""
     return make_loader(
         pairs,

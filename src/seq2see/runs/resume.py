@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seq2see.atomic_write import write_text
 from seq2see.decoding import Content, read_content
 from seq2see.maps import AttentionLog
 from seq2see.options import TrainOptions
@@ -14,7 +15,6 @@ from seq2see.options.plain import to_plain
 from seq2see.runs.folder import RunFolder, read_result
 from seq2see.runs.pair_digests import PAIRS, other_pairs
 from seq2see.runs.prepare import Prepared
-from seq2see.tasks.whole_file import write_text
 
 # Keys that take effect from the step on at which a run goes on; all others would make it another run.
 CHANGEABLE = (

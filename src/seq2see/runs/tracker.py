@@ -7,11 +7,11 @@ from pathlib import Path
 
 from lightning.pytorch.loggers import Logger, MLFlowLogger, WandbLogger
 
+from seq2see.atomic_write import write_text
 from seq2see.options import LoggerKind, TrainOptions
 from seq2see.options.plain import to_plain
 from seq2see.runs.failures import RunFailed
 from seq2see.runs.folder import RunFolder
-from seq2see.tasks.whole_file import write_text
 
 PROJECT = "seq2see"
 

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from seq2see._version import __version__
+from seq2see.atomic_write import write_text
 from seq2see.decoding import device_of, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
 from seq2see.maps import AttentionLog, page
@@ -35,7 +36,6 @@ from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
 from seq2see.runs.terminal import Stopwatch, Terminal, shortened
 from seq2see.tasks import Pair
-from seq2see.tasks.whole_file import write_text
 
 if TYPE_CHECKING:  # Lightning takes seconds
     from lightning.pytorch.loggers import Logger

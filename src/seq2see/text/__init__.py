@@ -1,6 +1,5 @@
 """Text to ids and back: the only owner of PAD, BOS, EOS and UNK."""
 
-from seq2see.text.dropout import MergeDropout
 from seq2see.text.forms import DataError, normalize, require_whole
 from seq2see.text.tags import one_word, parted, split_tags, tagged, untagged
 from seq2see.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
@@ -9,7 +8,6 @@ __all__ = [
     "BOS",
     "DataError",
     "EOS",
-    "MergeDropout",
     "PAD",
     "Tokenizer",
     "UNK",

@@ -15,7 +15,6 @@ from tokenizers import Encoding
 from seq2see.options import Normalize, TokenizerKind
 from seq2see.options.text import LEAST_BPE, NUM_SPECIAL
 from seq2see.text import vocabulary
-from seq2see.text.dropout import MergeDropout
 from seq2see.text.forms import normalize as normalized
 from seq2see.text.tags import TAB, parted, tagged
 
@@ -150,16 +149,6 @@ class Tokenizer:
             return self
         symbols = self._symbols[self._first_text_id :]
         return Tokenizer(self.kind, symbols, self._merges, normalize=self.normalize, tags=self._tags)
-
-    def merge_dropout(self, rate: float) -> MergeDropout | None:
-        """Gives the ids of a text other ones at each call; None where there are no merges to leave out.
-
-        Args:
-            rate: share of merges left out, 0 to below 1.
-        """
-        if self.kind is not TokenizerKind.bpe or not rate:
-            return None
-        return MergeDropout(self._symbols, self._merges, rate=rate, first_text_id=self._first_text_id)
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without BOS and EOS; the text is normalised first."""

@@ -112,9 +112,3 @@ def bpe_backend(ids: dict[str, int], merges: list[Merge]) -> Backend:
     backend.pre_tokenizer = _BYTE_LEVEL
     backend.decoder = decoders.ByteLevel()
     return backend
-
-
-def byte_level_words(spelled: str) -> list[str]:
-    """What a text is cut into before bytes are merged, from the text in byte-level characters to words of them."""
-    text = bytes(map(BYTE_OF.__getitem__, spelled)).decode("utf-8")
-    return [word for word, _ in _BYTE_LEVEL.pre_tokenize_str(text)]

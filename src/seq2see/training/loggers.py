@@ -6,7 +6,7 @@ from typing import Any
 
 from lightning.pytorch.loggers.logger import Logger
 
-from seq2see.tasks.whole_file import whole_file
+from seq2see.atomic_write import whole_file
 
 COLUMNS: tuple[str, ...] = (
     "step", "epoch", "lr", "train/loss", "train/tokens_per_second",

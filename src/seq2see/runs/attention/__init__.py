@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from seq2see.atomic_write import write_text
 from seq2see.decoding import device_of, load
 from seq2see.maps import AttentionLog, page
 from seq2see.maps.attended import aligning_head
@@ -13,7 +14,6 @@ from seq2see.runs.attention.figures import csv_table, figures_of, in_terminal
 from seq2see.runs.attention.links import score_files
 from seq2see.runs.attention.texts import log_of, read_texts
 from seq2see.runs.translate import speak_utf8
-from seq2see.tasks.whole_file import write_text
 
 __all__ = ["attention", "command", "log_of"]
 

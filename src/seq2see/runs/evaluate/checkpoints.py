@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from seq2see.atomic_write import write_text
 from seq2see.decoding import Trained, device_of, load
 from seq2see.evaluation import Evaluation, System, compare_systems, evaluate_pairs
 from seq2see.evaluation.report import comparison_lines, wrapped
@@ -16,7 +17,6 @@ from seq2see.runs.lock import alone_in
 from seq2see.runs.terminal import Terminal
 from seq2see.tasks import Pair
 from seq2see.tasks.paths import files_of
-from seq2see.tasks.whole_file import write_text
 
 
 def command(options: EvaluateOptions) -> None:

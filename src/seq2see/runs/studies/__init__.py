@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from seq2see.atomic_write import write_text
 from seq2see.options import TrainOptions
 from seq2see.runs.folder import RunFolder, read_result
 from seq2see.runs.studies.job import Job, Report
-from seq2see.tasks.whole_file import write_text
 
 __all__ = ["Job", "Report", "run_study"]
 

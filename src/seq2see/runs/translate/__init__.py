@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from seq2see.atomic_write import whole_file
 from seq2see.decoding import Trained, device_of, load
 from seq2see.maps.attended import aligning_head, with_details
 from seq2see.options import TranslateOptions, TranslationFormat
@@ -13,7 +14,6 @@ from seq2see.runs.translate.formats import header, written
 from seq2see.runs.translate.lines import count_lines, read_chunks
 from seq2see.runs.translate.messages import LinesDone, Messages
 from seq2see.runs.translate.prompt import prompt
-from seq2see.tasks.whole_file import whole_file
 
 __all__ = ["translate"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.tasks.whole_file import whole_file, write_bytes, write_text
+from seq2see.atomic_write import whole_file, write_bytes, write_text
 
 
 def names(folder: Path) -> list[str]:
@@ -84,6 +84,6 @@ def test_a_link_stays_one_a_pipe_is_written_as_it_stands_and_the_mask_holds(tmp_
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "masked").stat().st_mode) == 0o640
-    code = "from pathlib import Path; from seq2see.tasks.whole_file import *; write_text(Path('/dev/stdout'), 'ä')"
+    code = "from pathlib import Path; from seq2see.atomic_write import *; write_text(Path('/dev/stdout'), 'ä')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout == "ä".encode()
