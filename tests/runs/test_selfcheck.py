@@ -167,7 +167,8 @@ def padding_that_counts(patch: pytest.MonkeyPatch) -> None:
     def step(self: TrainingModule, batch: Batch, number: int) -> torch.Tensor:
         logits = self.model(batch.src, batch.src_mask, batch.tgt_in)
         nats = torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch.tgt_out.flatten(), reduction="none")
-        self._loss_sum, self._token_sum = self._loss_sum + nats.sum().detach(), self._token_sum + len(nats)
+        self.loss_sum.update(nats.sum().detach())
+        self._token_sum += len(nats)
         self._step_tokens.append(len(nats))
         return nats.mean() * self.options.trainer.accumulate_grad_batches
 

@@ -5,6 +5,7 @@ from typing import Any
 import lightning as L
 import torch
 from torch import Tensor, nn
+from torchmetrics import SumMetric
 
 from seq2see.data import Batch
 from seq2see.decoding import Forced, LengthLimit, teacher_forced
@@ -61,7 +62,9 @@ class TrainingModule(L.LightningModule):
         self.hypotheses: list[str] = []  # from the last validation
         self.scores: dict[str, float] = {}  # of the last validation, under their full names
         self.example_input_array = None
-        self._loss_sum: Tensor | float = 0.0  # since the last logged step
+        dtype = torch.promote_types(next(model.parameters()).dtype, torch.float32)
+        self.loss_sum = SumMetric(nan_strategy="disable")  # nats since the last logged step
+        self.loss_sum.set_dtype(dtype)
         self._token_sum = 0
         self.tokens_trained = 0  # real target tokens, in this process
         self._step_tokens: list[int] = []  # of the micro-batches of this optimiser step
@@ -71,7 +74,7 @@ class TrainingModule(L.LightningModule):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The objective of one micro-batch, scaled so that the optimiser step is a mean over all its tokens."""
         result = objective_of(self.model, batch, smoothing=self.options.optim.label_smoothing or 0.0)
-        self._loss_sum = self._loss_sum + result.loss
+        self.loss_sum.update(result.loss)
         self._token_sum += result.tokens
         self.tokens_trained += result.tokens
         self._step_tokens.append(result.tokens)
@@ -102,7 +105,7 @@ class TrainingModule(L.LightningModule):
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
         ids, self._step_ids = self._step_ids, []
-        if self.trainer.precision != "16-mixed" and not (norm + self._loss_sum).isfinite():
+        if self.trainer.precision != "16-mixed" and not (norm + self._nats).isfinite():
             raise NotFinite(self.global_step, torch.cat(ids).tolist())
         if gradient_clip_val and gradient_clip_algorithm == "value":
             nn.utils.clip_grad_value_(parameters, gradient_clip_val)
@@ -125,19 +128,28 @@ class TrainingModule(L.LightningModule):
         """Real target tokens trained on since `take_train_loss` was called."""
         return self._token_sum
 
+    @property
+    def _nats(self) -> Tensor:
+        """Not `compute`, which warns before the first update."""
+        assert isinstance(self.loss_sum.sum_value, Tensor)
+        return self.loss_sum.sum_value
+
     def take_train_loss(self) -> float:
         """Mean unsmoothed loss, nats a token, over the tokens since the last call."""
-        loss = float(self._loss_sum) / max(self._token_sum, 1)
-        self._loss_sum, self._token_sum = 0.0, 0
+        loss = float(self._nats) / max(self._token_sum, 1)
+        self.loss_sum.reset()
+        self._token_sum = 0
         return loss
 
     def unlogged(self) -> dict[str, float]:
         """What `take_train_loss` has not taken yet, for a checkpoint."""
-        return {"loss_sum": float(self._loss_sum), "token_sum": self._token_sum}
+        return {"loss_sum": float(self._nats), "token_sum": self._token_sum}
 
     def load_unlogged(self, unlogged: dict[str, float]) -> None:
         """Goes on from what `unlogged` gave."""
-        self._loss_sum, self._token_sum = unlogged["loss_sum"], int(unlogged["token_sum"])
+        self.loss_sum.reset()
+        self.loss_sum.update(unlogged["loss_sum"])
+        self._token_sum = int(unlogged["token_sum"])
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Looks at one batch, teacher-forced."""

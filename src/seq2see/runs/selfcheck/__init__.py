@@ -123,7 +123,7 @@ PROMISES = (
         "nats",
         _ROUNDING,
         "Padding is part of the objective, or smoothing is not what it should be. Look at training/objective.py, and "
-        "at how training_step in training/module.py chooses the real tokens.",
+        "at how objective_of there chooses the real tokens.",
     ),
     Promise(
         "the loss is the same in any batches",
