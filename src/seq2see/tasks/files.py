@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from seq2see.options import FilesOptions, Normalize, OnBadLine
 from seq2see.tasks.columns import Columns
-from seq2see.tasks.digests import digest_of_files
+from seq2see.tasks.opening import digest_of_files
 from seq2see.tasks.pairs import Pair
 from seq2see.tasks.paths import FileSet, files_of, found
 from seq2see.tasks.reader import Manner, read_pairs

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seq2see.options import HubOptions, Normalize, OnBadLine
+from seq2see.tasks.bad_lines import BadLines
 from seq2see.tasks.columns import Columns, named, pairs_of_objects
-from seq2see.tasks.digests import digest_of_files, digest_of_folder
-from seq2see.tasks.ledger import Ledger
+from seq2see.tasks.opening import digest_of_files, digest_of_folder
 from seq2see.tasks.pairs import Pair
 from seq2see.tasks.paths import found_folder
 from seq2see.tasks.progress import watched
@@ -155,16 +155,16 @@ class Hub:
     def _table(self, name: str) -> PairTable:
         """The pairs of a split, by its name there."""
         dataset = self._all[name].with_format(None)
-        ledger = Ledger(self._title(name), self._on_bad_line, "row")
-        columns = named(self._columns, _choices(dataset), ledger.name)
+        bad_lines = BadLines(self._title(name), self._on_bad_line, "row")
+        columns = named(self._columns, _choices(dataset), bad_lines.name)
         wanted = [name for name in dataset.column_names if name in (columns.source, columns.target, columns.features)]
         languages = [name for name in columns[:3] if name is not None and name not in wanted]
         rows = _rows(dataset.select_columns([*wanted, *(["translation"] if languages else [])]))
-        pairs = pairs_of_objects(enumerate(rows, start=1), columns, ledger)
+        pairs = pairs_of_objects(enumerate(rows, start=1), columns, bad_lines)
         table = PairTable.of(watched(pairs, f"reading {self._name}, {name}", total=len(dataset)))
         if not table:
-            raise ledger.no_pairs()
-        self.notes += ledger.notes()
+            raise bad_lines.no_pairs()
+        self.notes += bad_lines.notes()
         return table
 
 
