@@ -196,7 +196,7 @@ def _key(task: Task, options: TrainOptions, tokenizers: Tokenizers | None) -> st
         "content": content,
         "task": to_plain(with_whole_paths(options.task)),
         "tokenizer": to_plain(options.tokenizer),
-        "tokenizers": None if tokenizers is None else [tokenizer.fingerprint for tokenizer in tokenizers],
+        "tokenizers": None if tokenizers is None else [tokenizer.state() for tokenizer in tokenizers],
         "max_length": options.data.max_length,
         "text": (options.data.on_bad_line.value, options.data.delimiter, options.data.encoding),
         "code": _code(),

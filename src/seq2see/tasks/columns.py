@@ -22,7 +22,7 @@ class Columns(NamedTuple):
     Attributes:
         source: column of the source.
         target: column of the target.
-        features: column of tags that are put before the source, as `text.tags` says.
+        features: column of tags that are put before the source, as `text.forms` says.
         separator: what stands between two tags.
     """
 
