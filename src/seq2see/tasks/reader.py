@@ -63,10 +63,6 @@ class Reading(NamedTuple):
 def read_pairs(files: FileSet, manner: Manner) -> Reading:
     """Reads files of pairs one after the other, or two parallel ones.
 
-    Args:
-        files: a file that is of no other format by its name has tabs between its columns.
-        manner: how to read them.
-
     Raises:
         DataError: a file is missing or unreadable, none has pairs, or a line is bad and bad lines are errors.
         ValueError: columns are chosen for parallel files.
@@ -121,11 +117,7 @@ def _pairs_of(
 
 
 def _recognised(rows: Iterator[Row], bad_lines: BadLines, notes: list[str]) -> Iterator[Row]:
-    """The rows, those of `IN: ... OUT: ...` as two fields.
-
-    Raises:
-        DataError: the first row shows that the file is of another format.
-    """
+    """The rows, those of `IN: ... OUT: ...` as two fields; refuses a file that is of another format by its first."""
     first = next(rows, None)
     if first is None:
         return iter(())
