@@ -81,27 +81,13 @@ def test_what_looks_like_a_special_symbol_is_text(kind, text):
     assert tokenizer.decode(ids).split() == text.split()
 
 
-def test_special_symbols_of_a_vocabulary_that_never_saw_them_are_unknown_words_not_special_ones():
-    tokenizer = fitted(TokenizerKind.word, ["a b"])
-
-    assert tokenizer.encode("a <pad> b") == [4, UNK, 5]
-
-
-def test_pad_bos_eos_are_left_out_and_an_unknown_symbol_is_shown():
-    assert fitted(TokenizerKind.word, ["a b"]).decode([BOS, 4, UNK, 5, EOS, PAD]) == "a <unk> b"
-    assert fitted(TokenizerKind.char, ["ab"]).decode([BOS, 4, UNK, 5, EOS, PAD]) == "a\ufffdb"
-    bpe = fitted(TokenizerKind.bpe, ["ab"])
+def test_unknown_symbols_take_one_id_each_and_are_shown_while_pad_bos_and_eos_are_left_out():
+    word, char, bpe = fitted(TokenizerKind.word, ["a b"]), fitted(TokenizerKind.char, ["ab"]), BPE_OF_OTHER_TEXT
+    assert word.encode("a <pad> b") == [4, UNK, 5] and char.encode("aXYb") == [4, UNK, UNK, 5]
+    assert word.decode([BOS, 4, UNK, 5, EOS, PAD]) == "a <unk> b"
+    assert char.decode([BOS, 4, UNK, 5, EOS, PAD]) == "a\ufffdb"
     assert bpe.decode([BOS, *bpe.encode("ä"), UNK, EOS]) == "ä\ufffd"
-
-
-def test_an_unknown_symbol_takes_one_id_for_each_symbol():
-    assert fitted(TokenizerKind.char, ["ab"]).encode("aXYb") == [4, UNK, UNK, 5]
-
-
-def test_bytes_that_are_no_text_decode_to_a_replacement_character():
-    tokenizer = fitted(TokenizerKind.bpe)
-
-    assert tokenizer.decode(tokenizer.encode("€")[:1]) == "\ufffd"
+    assert bpe.decode(bpe.encode("€")[:1]) == "\ufffd"  # bytes that are no text
 
 
 @pytest.mark.parametrize("kind", KINDS)
