@@ -59,23 +59,12 @@ def test_every_batch_holds_exactly_its_pairs(pairs, data):
 
 def test_pairs_with_a_side_that_is_too_long_are_dropped_and_counted_and_ids_still_name_the_given_pairs():
     encoded = encode([Pair("a b c", "a"), Pair("a", "b"), Pair("a", "a b c"), Pair("a b", "c")], max_length=3)
-
     assert (len(encoded), encoded.num_dropped) == (2, 2)
     assert encoded.batch([0, 1]).ids.tolist() == [1, 3]
-
-
-def test_nothing_is_dropped_without_a_limit():
     assert encode([Pair("a " * 5000, "b")]).num_dropped == 0
-
-
-def test_a_limit_that_leaves_nothing_is_refused():
+    assert len(encode([])) == encode([], max_length=3).num_dropped == 0
     with pytest.raises(ValueError, match=r"data.max_length \(2\) leaves none of the 3 pairs"):
         encode([Pair("a b", "a")] * 3, max_length=2)
-
-
-def test_no_pairs_are_an_empty_set():
-    assert len(encode([])) == 0
-    assert encode([], max_length=3).num_dropped == 0
 
 
 def test_unknown_symbols_are_counted():

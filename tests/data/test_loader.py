@@ -133,15 +133,17 @@ def test_unshuffled_batches_are_the_same_in_every_epoch_the_longest_first():
     assert longest == sorted(longest, reverse=True)
 
 
-@pytest.mark.parametrize("sizes", [{}, {"batch_size": 3, "batch_tokens": 30}])
-def test_exactly_one_size_is_wanted(sizes, pairs):
-    with pytest.raises(ValueError, match="set exactly one"):
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ({}, "set exactly one"),
+        ({"batch_size": 3, "batch_tokens": 30}, "set exactly one"),
+        ({"batch_tokens": 0}, r"data.batch_tokens \(0\) must be positive"),
+    ],
+)
+def test_exactly_one_positive_size_is_wanted(sizes, said, pairs):
+    with pytest.raises(ValueError, match=said):
         make_loader(pairs, shuffle=True, seed=0, **sizes)
-
-
-def test_a_size_must_be_positive(pairs):
-    with pytest.raises(ValueError, match=r"data.batch_tokens \(0\) must be positive"):
-        make_loader(pairs, batch_tokens=0, shuffle=True, seed=0)
 
 
 @pytest.mark.parametrize(("start", "num_workers"), [("fork", 1), ("fork", 2), ("spawn", 1)])
@@ -180,13 +182,9 @@ def test_each_iteration_is_the_next_epoch_also_after_one_that_was_left_early(pai
     assert ids_of(loader) == epochs[0]
     assert next(iter(loader)).ids.tolist() == epochs[1][0]
     assert ids_of(loader) == epochs[2]
-
-
-def test_an_unshuffled_loader_that_was_left_early_begins_anew(pairs):
-    loader = make_loader(pairs, batch_size=100, shuffle=False, seed=0)
-    next(iter(loader))
-
-    assert sorted(sum(ids_of(loader), [])) == list(range(len(pairs)))
+    unshuffled = make_loader(pairs, batch_size=100, shuffle=False, seed=0)
+    next(iter(unshuffled))
+    assert sorted(sum(ids_of(unshuffled), [])) == list(range(len(pairs)))
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])

@@ -54,7 +54,7 @@ def content(found):
     """All that a corpus is."""
     arrays = found.train.batch(range(len(found.train)))
     others = [list(found.task.pairs(split)) for split in ("valid", "test", "ood")]
-    tokenizers = (found.source_tokenizer.fingerprint, found.target_tokenizer.fingerprint)
+    tokenizers = (found.source_tokenizer.state(), found.target_tokenizer.state())
     return (
         [part.tolist() for part in arrays],
         others,

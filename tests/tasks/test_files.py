@@ -128,43 +128,28 @@ def test_tags_do_not_count_all_pairs_of_a_source_stay_together_whatever_stands_b
     )
 
 
-def test_nothing_is_split_off_in_silence_where_each_source_has_too_many_pairs(folder):
-    task = task_of(folder / "x.tsv", [(f"source {n % 10}", f"target {n}") for n in range(100)])
-
+def test_a_source_with_more_pairs_than_there_is_room_for_stays_in_training_and_a_note_says_so(folder):
+    pairs = [(f"source {n % 10}", f"target {n}") for n in range(100)]
+    task = task_of(folder / "x.tsv", pairs)
     assert split_sizes(task) == [100, 0, 0]
     assert (
         "task.test split off task.train: 0 of 100 pairs (each source has more than 4 pairs, or is in a given split)"
         in task.notes[1]
     )
-
-
-def test_a_source_with_more_pairs_than_there_is_room_for_stays_in_training(folder):
-    pairs = [(f"source {n % 10}", f"target {n}") for n in range(90)] + [(f"rare {n}", "x") for n in range(10)]
-
-    task = task_of(folder / "x.tsv", pairs)
-
+    task = task_of(folder / "x.tsv", pairs[:90] + [(f"rare {n}", "x") for n in range(10)])
     assert split_sizes(task) == [92, 4, 4]
     assert all(pair.source.startswith("rare") for split in SPLITS[1:] for pair in task.pairs(split))
 
 
-def test_a_given_split_is_kept_whole_and_only_the_missing_one_is_split_off(folder):
-    valid = write(folder / "valid.tsv", [("a", "b"), ("a", "b")])
-
-    task = task_of(folder / "x.tsv", numbered(100), valid=valid)
-
+def test_a_given_split_is_kept_whole_and_only_the_missing_one_is_split_off_without_its_sources(folder):
+    pairs = numbered(100)
+    task = task_of(folder / "x.tsv", pairs, valid=write(folder / "valid.tsv", [("a", "b"), ("a", "b")]))
     assert split_sizes(task) == [96, 2, 4]
     assert list(task.pairs("valid")) == [Pair("a", "b")] * 2
-
-
-def test_sources_of_a_given_split_are_not_split_off_into_the_other(folder):
-    pairs = numbered(100)
-    test = {pair.source for pair in task_of(folder / "x.tsv", pairs).pairs("test")}
+    test = {pair.source for pair in task.pairs("test")}
     valid = write(folder / "valid.tsv", [pair for pair in pairs if pair[0] in test])
-
-    task = task_of(folder / "x.tsv", pairs, valid=valid)
-
-    assert not test & {pair.source for pair in task.pairs("test")}
-    assert len(task.pairs("test")) == 4
+    other = task_of(folder / "x.tsv", pairs, valid=valid).pairs("test")
+    assert len(other) == 4 and not test & {pair.source for pair in other}
 
 
 def test_what_given_splits_share_with_training_is_kept_and_counted(folder):
@@ -194,15 +179,10 @@ def test_train_size_cuts_training_pairs_alone_and_smaller_sets_are_parts_of_larg
     assert set(trains[0]) < set(trains[1]) < set(trains[2])
     assert trains[1] == [pair for pair in trains[2] if pair in set(trains[1])]
     assert any(Pair(*row) in trains[0] for row in numbered(300)[150:]), "from everywhere in the file"
-    assert tasks[0].pairs("valid") == tasks[2].pairs("valid")
-    assert tasks[0].pairs("test") == tasks[2].pairs("test")
-
-
-def test_a_train_size_beyond_the_file_is_noted(folder):
-    task = task_of(folder / "x.tsv", numbered(10), train_size=5000)
-
-    assert len(task.pairs("train")) == 10
-    assert task.notes[-1] == "task.train_size (5,000) is more than the 10 training pairs: all are used"
+    assert all(tasks[0].pairs(split) == tasks[2].pairs(split) for split in SPLITS[1:])
+    beyond = task_of(folder / "x.tsv", numbered(10), train_size=5000)
+    assert len(beyond.pairs("train")) == 10
+    assert beyond.notes[-1] == "task.train_size (5,000) is more than the 10 training pairs: all are used"
 
 
 @pytest.mark.parametrize("value", [7, ["a", 3], [], {"source": "a"}, {"source": "a", "target": ["b"]}])

@@ -263,9 +263,7 @@ def test_a_row_without_two_texts_is_named_with_its_split(tmp_path, value, fault)
 
 def test_rows_without_two_texts_are_skipped_and_counted_on_demand(tmp_path):
     laid_out(tmp_path, train=ROWS[:9], test=[{"source": "a", "target": None}, {"source": "b", "target": "c"}])
-
     task = task_of(tmp_path, skip=True)
-
     assert list(task.pairs("test")) == [Pair("b", "c")]
     assert task.notes[-1] == f"{tmp_path}, split test: 1 bad row skipped, the first is row 1: 'target' is null"
     assert complaint(laid_out(tmp_path / "numbers", train=[{"source": "a", "target": 7}]), skip=True).startswith(
@@ -283,14 +281,6 @@ def test_a_column_or_language_that_is_not_there_is_named_with_those_that_are(tmp
     assert "no column '2' (task.target)" in complaint(tmp_path / "flat", target=2)
     assert complaint(tmp_path / "deep", source="en", target="fr").startswith(
         "FOLDER, split train: no column 'fr' (task.target), there are: id, en, de"
-    )
-
-
-def test_a_data_set_without_training_pairs_is_refused_with_the_splits_that_it_has(tmp_path):
-    laid_out(tmp_path, test=ROWS)
-
-    assert complaint(tmp_path) == (
-        "FOLDER: no split 'train', there are: test; choose with task.train_split, or another task.path"
     )
 
 

@@ -64,18 +64,12 @@ def test_tags_and_text_come_back_exactly(kind, tags, text):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_line_without_tags_comes_back_without_a_tab(kind):
-    tokenizer = fitted(kind)
-
+def test_a_line_without_tags_comes_back_without_a_tab_unless_it_has_another(kind):
+    tokenizer = fitted(kind, [*LINES, "\ta\tb"])
     assert tokenizer.encode("\tohne") == tokenizer.encode("ohne")
     assert tokenizer.decode(tokenizer.encode("\tohne")) == "ohne"
-
-
-@pytest.mark.parametrize("kind", EXACT)
-def test_a_text_with_a_tab_and_no_tags_keeps_both(kind):
-    tokenizer = fitted(kind, ["\ta\tb"])
-
-    assert tokenizer.decode(tokenizer.encode("\ta\tb")) == "\ta\tb"
+    if kind in EXACT:
+        assert tokenizer.decode(tokenizer.encode("\ta\tb")) == "\ta\tb"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -89,20 +83,14 @@ def test_an_unseen_tag_is_one_unknown_symbol_and_shown(kind):
     assert tokenizer.tokens(unseen)[:2] == ["<unk>", "[PST]"]
 
 
-def test_an_unknown_symbol_that_begins_the_text_is_no_tag():
-    tokenizer = fitted(TokenizerKind.char)
-
-    assert tokenizer.decode(tokenizer.encode("V\t?gehen")) == "V\t\ufffdgehen"
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_tag_where_none_belongs_is_shown_as_unknown(kind):
+def test_a_tag_where_none_belongs_is_shown_as_unknown_and_an_unknown_symbol_is_no_tag(kind):
     tokenizer = fitted(kind)
     tag, *text = tokenizer.encode("V\tgehen")
     shown = " <unk>" if kind is TokenizerKind.word else "\ufffd"
-
-    assert tokenizer.decode([*text, tag]) == f"gehen{shown}"
-    assert tokenizer.without_tags().decode([*text, tag]) == f"gehen{shown}"
+    assert tokenizer.decode([*text, tag]) == tokenizer.without_tags().decode([*text, tag]) == f"gehen{shown}"
+    if kind is TokenizerKind.char:
+        assert tokenizer.decode(tokenizer.encode("V\t?gehen")) == "V\t\ufffdgehen"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -143,15 +131,15 @@ def test_tags_are_normalised_and_the_separator_is_found_before():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tags_stand_in_the_state_and_the_fingerprint(kind):
+def test_tags_stand_in_the_state(kind):
     tokenizer = fitted(kind)
     again = Tokenizer.from_state(tokenizer.state())
 
-    assert again.fingerprint == tokenizer.fingerprint
+    assert again.state() == tokenizer.state()
     assert again.encode("V;PST\tgehen") == tokenizer.encode("V;PST\tgehen")
     assert all(type(value) in (str, int) for value in tokenizer.state().values())
-    assert tokenizer.without_tags().fingerprint != tokenizer.fingerprint
-    assert fitted(kind, tag_separator="|").fingerprint != tokenizer.fingerprint
+    assert tokenizer.without_tags().state() != tokenizer.state()
+    assert fitted(kind, tag_separator="|").state() != tokenizer.state()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -26,7 +26,7 @@ class LengthBuckets(Sampler[list[int]]):
     Args:
         source_lengths: tokens of each source, EOS included, int (pairs,).
         target_lengths: tokens of each target, EOS included, int (pairs,).
-        batch_size: pairs a batch.
+        batch_size: pairs a batch; give this, or `batch_tokens`.
         batch_tokens: padded source and target tokens a batch at most; a longer pair is a batch of its own.
         shuffle: whether each epoch has an order of its own.
         seed: not negative.
@@ -86,11 +86,7 @@ class LengthBuckets(Sampler[list[int]]):
         return {"epoch": self.epoch, "position": self.position, **self._stays()}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Goes on from a saved position.
-
-        Raises:
-            ValueError: the position belongs to another seed or to other pairs.
-        """
+        """Goes on from a saved position, unless it belongs to another seed or to other pairs (ValueError)."""
         for key, here in self._stays().items():
             if state[key] != here:
                 raise ValueError(f"the saved position is one of {key} {state[key]}, the data here have {key} {here}")

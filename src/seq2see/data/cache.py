@@ -23,11 +23,7 @@ _KEY = re.compile(r"[0-9a-f]{32}")
 
 
 def find(key: str) -> Path | None:
-    """The folder of an entry, whole and unchanged; None if there is none.
-
-    Args:
-        key: 32 hexadecimal digits.
-    """
+    """The folder of an entry, whole and unchanged; None if there is none. A key is 32 hexadecimal digits."""
     for place in _places():
         entry = place / key
         if _is_whole(entry):
@@ -40,12 +36,7 @@ def find(key: str) -> Path | None:
 def keep(key: str, write: Callable[[Path], None]) -> Path | None:
     """Makes an entry: whole or not at all, also if other processes make the same one.
 
-    Args:
-        key: 32 hexadecimal digits.
-        write: puts the files into an empty folder.
-
-    Returns:
-        The folder; None if nothing can be written anywhere, or no more.
+    `write` puts the files into an empty folder. None if nothing can be written anywhere, or no more.
     """
     for place in _places():
         try:
@@ -124,11 +115,7 @@ def _checksum(path: Path) -> int:
 
 
 def _put(unfinished: Path, entry: Path) -> Path:
-    """Gives a finished folder its name, unless another process was first; returns the folder of that name.
-
-    Raises:
-        OSError: neither is possible.
-    """
+    """Gives a finished folder its name, unless another process was first; returns the folder of that name."""
     with suppress(OSError):
         os.replace(unfinished, entry)
         return entry

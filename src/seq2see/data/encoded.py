@@ -56,8 +56,7 @@ class Texts(NamedTuple):
         """Texts of these tokens, EOS added to each."""
         lengths = np.fromiter((len(tokens) + 1 for tokens in texts), dtype=np.int64, count=len(texts))
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        ends = repeat((EOS,))
-        tokens = chain.from_iterable(chain.from_iterable(zip(texts, ends, strict=False)))
+        tokens = chain.from_iterable(chain.from_iterable(zip(texts, repeat((EOS,)), strict=False)))
         return cls(np.fromiter(tokens, dtype=np.int32, count=int(offsets[-1])), offsets)
 
     @classmethod
@@ -89,29 +88,18 @@ class Texts(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Some encoded pairs.
-
-    Attributes:
-        source: the tokens of their sources.
-        target: the tokens of their targets.
-        ids: their places in the list that was encoded, int64 (pairs,).
-        num_dropped: pairs among them that were left out.
-    """
+    """Some encoded pairs."""
 
     source: Texts
     target: Texts
-    ids: np.ndarray
-    num_dropped: int
+    ids: np.ndarray  # their places in the list that was encoded, int64 (pairs,)
+    num_dropped: int  # pairs among them that were left out
 
 
 def encoded_parts(
     pairs: Iterable[Pair], source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, *, max_length: int | None
 ) -> Iterator[Part]:
-    """Tokenises pairs part by part, as `EncodedPairs.from_pairs` says.
-
-    Raises:
-        ValueError: all pairs are longer than `max_length`.
-    """
+    """Tokenises pairs part by part, as `EncodedPairs.from_pairs` says."""
     rest, num_seen, num_kept = iter(pairs), 0, 0
     while some := list(islice(rest, _PAIRS_AT_ONCE)):
         source = Texts.of(source_tokenizer.encode_batch(pair.source for pair in some))
@@ -157,14 +145,10 @@ class EncodedPairs(Dataset[Batch]):
         *,
         max_length: int | None = None,
     ) -> Self:
-        """Tokenises pairs.
+        """Tokenises pairs, which are read once.
 
-        Args:
-            pairs: what to tokenise; read once.
-            source_tokenizer: for the sources.
-            target_tokenizer: for the targets.
-            max_length: tokens a side, EOS included; pairs with a longer side are dropped and counted. None (for all but
-                training pairs): none is.
+        Pairs with a side of more than `max_length` tokens, EOS included, are dropped and counted (None, for all but
+        training pairs: none is).
 
         Raises:
             ValueError: there are pairs and all of them are longer than `max_length`.
@@ -193,11 +177,7 @@ class EncodedPairs(Dataset[Batch]):
         return int((self._source.flat == UNK).sum()), int((self._target.flat == UNK).sum())
 
     def batch(self, indices: Sequence[int] | np.ndarray) -> Batch:
-        """These pairs in this order, padded on the right.
-
-        Args:
-            indices: at least one, each from 0 to `len(self) - 1`.
-        """
+        """These pairs, at least one, in this order, padded on the right."""
         chosen = np.asarray(indices, dtype=np.int64)
         src, src_mask = self._source.padded(chosen)
         tgt_out, _ = self._target.padded(chosen)

@@ -49,11 +49,7 @@ class Loader(DataLoader[Batch]):
         return self.buckets.state_dict()
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """The next iteration gives the rest of the saved epoch.
-
-        Raises:
-            ValueError: the position belongs to another seed or to other pairs.
-        """
+        """The next iteration gives the rest of the saved epoch; refuses what `LengthBuckets` refuses."""
         self._begun = None
         self.buckets.load_state_dict(state)
 

@@ -15,10 +15,7 @@ _NUM_DROPPED = b"num_dropped"
 
 
 class MappedPairs(EncodedPairs):
-    """Pairs that stay in their file; a worker process opens the file again, instead of receiving a copy of it.
-
-    Args:
-        path: a file that `write` has made.
+    """Pairs that stay in a file that `write` has made; a worker process opens it again, and receives no copy.
 
     Raises:
         OSError: the file is missing.

@@ -5,29 +5,24 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
 from seq2see.options import (
     OWN_NUMBERS,
     TINY,
-    DataOptions,
-    DecodeOptions,
     FilesOptions,
     HubOptions,
     LettersOptions,
-    ModelOptions,
     NumbersOptions,
-    OptimOptions,
     ScanOptions,
     TokenizerKind,
     TokenizerOptions,
-    TrainingOptions,
     TrainOptions,
 )
 from seq2see.tasks import Pair
 from seq2see.text import untagged
 
-Part = TypeVar("Part", TokenizerOptions, DataOptions, ModelOptions, OptimOptions, TrainingOptions, DecodeOptions)
+Values = dict[str, dict[str, Any]]  # of the options, by part and name
 SMALL = {"d_model": 256, "num_heads": 4, "num_encoder_layers": 3, "num_decoder_layers": 3, "d_ff": 1024}
 
 
@@ -112,29 +107,37 @@ def choose(options: TrainOptions, facts: Facts) -> tuple[TrainOptions, list[str]
         The filled options, and one line for each choice that followed from the data, "key=value (reason)".
     """
     if not isinstance(options.task, FilesOptions | HubOptions):
-        return _for_generated(options), []
-    filled = _for_files(options, facts)
+        return _filled(options, _for_generated(options.task)), []
+    filled = _filled(options, _for_files(options.tokenizer, facts))
     return filled, _explain(options, filled, facts)
 
 
-def _for_generated(options: TrainOptions) -> TrainOptions:
+def _filled(options: TrainOptions, values: Values) -> TrainOptions:
+    """The options with these values where they have None; batches and the end of training are set by one key alone."""
+    if options.data.batch_size or options.data.batch_tokens:
+        values["data"] = {name: value for name, value in values["data"].items() if not name.startswith("batch_")}
+    if options.trainer.max_steps or options.trainer.max_epochs or options.trainer.max_time:
+        del values["trainer"]
+    parts = {}
+    for name, defaults in values.items():
+        part = getattr(options, name)
+        parts[name] = replace(part, **{key: value for key, value in defaults.items() if getattr(part, key) is None})
+    return replace(options, **{**parts, "model": parts["model"].filled()})
+
+
+def _for_generated(task: Any) -> Values:
     """Generated pairs have no noise and no end: no dropout, no smoothing, and every word is in the vocabulary."""
-    kinds = {side: _kind_for_generated(options.task, side) for side in ("source", "target")}
-    tokenizer = _fill(options.tokenizer, {**kinds, "shared": isinstance(options.task, LettersOptions)})
-    has_batch = options.data.batch_size or options.data.batch_tokens
-    budget_set = options.trainer.max_steps or options.trainer.max_epochs or options.trainer.max_time
-    long = isinstance(options.task, ScanOptions)  # up to 48 actions: 8e-3 does not settle
-    lr, max_steps = (2e-3, 1_500) if long else (8e-3, 500)
-    return replace(
-        options,
-        tokenizer=tokenizer,
-        data=options.data if has_batch else replace(options.data, batch_size=128),
-        model=_fill(options.model, {**TINY, "dropout": 0.0}).filled(),
-        optim=_fill(options.optim, {"lr": lr, "warmup_steps": 100, "label_smoothing": 0.0}),
-        trainer=options.trainer if budget_set else replace(options.trainer, max_steps=max_steps),
-        training=_fill(options.training, {"select": "loss"}),  # of all pairs; exact matches of 200 are a lottery
-        decode=_fill(options.decode, {"batch_size": 128}),
-    )
+    long = isinstance(task, ScanOptions)  # up to 48 actions: 8e-3 does not settle
+    kinds = {side: _kind_for_generated(task, side) for side in ("source", "target")}
+    return {
+        "tokenizer": {**kinds, "shared": isinstance(task, LettersOptions)},
+        "data": {"batch_size": 128},
+        "model": {**TINY, "dropout": 0.0},
+        "optim": {"lr": 2e-3 if long else 8e-3, "warmup_steps": 100, "label_smoothing": 0.0},
+        "trainer": {"max_steps": 1_500 if long else 500},
+        "training": {"select": "loss"},  # of all pairs; exact matches of 200 are a lottery
+        "decode": {"batch_size": 128},
+    }
 
 
 def _kind_for_generated(task: Any, side: str) -> TokenizerKind:
@@ -143,30 +146,25 @@ def _kind_for_generated(task: Any, side: str) -> TokenizerKind:
     return TokenizerKind.char if foreign else TokenizerKind.word
 
 
-def _for_files(options: TrainOptions, facts: Facts) -> TrainOptions:
+def _for_files(tokenizer: TokenizerOptions, facts: Facts) -> Values:
     kind = TokenizerKind.bpe if facts.is_text else TokenizerKind.char
     symbols = {"source": facts.source_symbols, "target": facts.target_symbols}
-    may_differ = not options.tokenizer.shared or all(symbols.values())
-    kinds = {side: TokenizerKind.word if number and may_differ else kind for side, number in symbols.items()}
-    tokenizer = _fill(options.tokenizer, {**kinds, "shared": False})
-    if TokenizerKind.bpe in (tokenizer.source, tokenizer.target):
-        tokenizer = _fill(tokenizer, {"vocab_size": min(8_000, max(500, facts.num_pairs // 6))})
-    has_batch = options.data.batch_size or options.data.batch_tokens
-    sizes = SMALL if facts.num_pairs >= 50_000 else TINY
-    budget_set = options.trainer.max_steps or options.trainer.max_epochs or options.trainer.max_time
-    steps = min(max(2_000, facts.num_pairs // 10), 20_000)
-    return replace(
-        options,
-        tokenizer=tokenizer,
-        data=_fill(options.data if has_batch else replace(options.data, batch_tokens=3_000), {"max_length": 256}),
-        model=_fill(options.model, {**sizes, "dropout": 0.1}).filled(),
-        optim=_fill(
-            options.optim, {"lr": 4e-3 if sizes is TINY else 2e-3, "warmup_steps": 200, "label_smoothing": 0.1}
-        ),
-        trainer=options.trainer if budget_set else replace(options.trainer, max_steps=steps),
-        training=_fill(options.training, {"select": _select(facts)}),
-        decode=_fill(options.decode, {"batch_size": 64}),
-    )
+    may_differ = not tokenizer.shared or all(symbols.values())
+    kinds = {
+        side: getattr(tokenizer, side) or (TokenizerKind.word if number and may_differ else kind)
+        for side, number in symbols.items()
+    }
+    vocab_size = min(8_000, max(500, facts.num_pairs // 6)) if TokenizerKind.bpe in kinds.values() else None
+    sizes, lr = (SMALL, 2e-3) if facts.num_pairs >= 50_000 else (TINY, 4e-3)
+    return {
+        "tokenizer": {**kinds, "shared": False, "vocab_size": vocab_size},
+        "data": {"batch_tokens": 3_000, "max_length": 256},
+        "model": {**sizes, "dropout": 0.1},
+        "optim": {"lr": lr, "warmup_steps": 200, "label_smoothing": 0.1},
+        "trainer": {"max_steps": min(max(2_000, facts.num_pairs // 10), 20_000)},
+        "training": {"select": _select(facts)},
+        "decode": {"batch_size": 64},
+    }
 
 
 def _select(facts: Facts) -> str:
@@ -174,11 +172,6 @@ def _select(facts: Facts) -> str:
     if not facts.is_text:
         return "exact_match"
     return "chrf" if facts.short_targets > 0.25 else "bleu"
-
-
-def _fill(part: Part, values: dict[str, Any]) -> Part:
-    """`part` with these values where it has None."""
-    return replace(part, **{name: value for name, value in values.items() if getattr(part, name) is None})
 
 
 def _explain(before: TrainOptions, after: TrainOptions, facts: Facts) -> list[str]:
@@ -199,11 +192,11 @@ def _explain(before: TrainOptions, after: TrainOptions, facts: Facts) -> list[st
     lines = []
     for name, reason in reasons.items():
         old, new = vars(getattr(before, name)), vars(getattr(after, name))
-        changed = [f"{key}={_plain(value)}" for key, value in new.items() if old[key] != value]
+        changed = [
+            f"{key}={value.value if isinstance(value, Enum) else value}"
+            for key, value in new.items()
+            if old[key] != value
+        ]
         if changed:
             lines.append(f"{name}: {', '.join(changed)} ({reason})")
     return lines
-
-
-def _plain(value: object) -> object:
-    return value.value if isinstance(value, Enum) else value

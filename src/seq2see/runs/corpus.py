@@ -38,23 +38,14 @@ _LIBRARIES = ("tokenizers", "pyarrow", "datasets", "num2words")
 
 @dataclass
 class Corpus:
-    """The pairs of a run, ready for training.
+    """The pairs of a run, ready for training."""
 
-    Args:
-        task: gives the pairs that are not for training, and what people should know.
-        facts: of the training pairs.
-        source_tokenizer: of the sources.
-        target_tokenizer: of the targets; the same object if the vocabulary is shared.
-        train: the training pairs.
-        digests: of the pairs of each split.
-    """
-
-    task: Task
+    task: Task  # gives the pairs that are not for training, and what people should know
     facts: Facts
     source_tokenizer: Tokenizer
-    target_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer  # the same object if the vocabulary is shared
     train: EncodedPairs
-    digests: dict[str, Plain]
+    digests: dict[str, Plain]  # by split
 
 
 @runtime_checkable
@@ -67,14 +58,7 @@ class _Given(Protocol):
 
 
 class KeptTask:
-    """A task whose pairs are at hand, but for those of training, which are made again if somebody asks for them.
-
-    Args:
-        options: say where training pairs come from.
-        notes: of the task.
-        ood: of the task.
-        pairs: of each of the other splits.
-    """
+    """A task whose pairs are at hand, but for those of training, which are made again if somebody asks for them."""
 
     def __init__(self, options: TrainOptions, notes: list[str], ood: str, pairs: dict[str, Sequence[Pair]]) -> None:
         self.notes = notes
@@ -196,7 +180,7 @@ def _key(task: Task, options: TrainOptions, tokenizers: Tokenizers | None) -> st
         "content": content,
         "task": to_plain(with_whole_paths(options.task)),
         "tokenizer": to_plain(options.tokenizer),
-        "tokenizers": None if tokenizers is None else [tokenizer.fingerprint for tokenizer in tokenizers],
+        "tokenizers": None if tokenizers is None else [tokenizer.state() for tokenizer in tokenizers],
         "max_length": options.data.max_length,
         "text": (options.data.on_bad_line.value, options.data.delimiter, options.data.encoding),
         "code": _code(),

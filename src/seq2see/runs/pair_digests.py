@@ -44,13 +44,7 @@ def digest_of(pairs: Sequence[Pair]) -> Plain:
 
 
 def other_pairs(options: TrainOptions, before: dict[str, Any], now: dict[str, Plain]) -> str | None:
-    """Which pairs are not those of before, and what they come from; None if all are the same.
-
-    Args:
-        options: of now.
-        before: digests by split.
-        now: digests by split.
-    """
+    """Which pairs are not those of before, and what they come from; None if all are the same. Digests by split."""
     for split, digest in now.items():
         old = before.get(split, digest)
         if old == digest:

@@ -2,15 +2,16 @@
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from itertools import chain
 from typing import NamedTuple
 
-from seq2see.tasks.ledger import Ledger
-from seq2see.tasks.lines import Row, is_blank
+from seq2see.tasks.bad_lines import BadLines
+from seq2see.tasks.lines import Object, Row, is_blank
 from seq2see.tasks.pairs import Pair
 from seq2see.text import DataError, one_word, split_tags, tagged
 
-_KEYS = ("source", "target", "features")
-_NAMES = ("source", "target")  # of columns and keys, where none are chosen
+SIDES = ("source", "target")  # and the names of columns and keys, where none are chosen
+_KEYS = (*SIDES, "features")
 _DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma"}
 _JSON_TYPES = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
 
@@ -21,7 +22,7 @@ class Columns(NamedTuple):
     Attributes:
         source: column of the source.
         target: column of the target.
-        features: column of tags that are put before the source, as `text.tags` says.
+        features: column of tags that are put before the source, as `text.forms` says.
         separator: what stands between two tags.
     """
 
@@ -33,11 +34,20 @@ class Columns(NamedTuple):
     @property
     def are_chosen(self) -> bool:
         """Whether any is."""
-        return any(column is not None for column in (self.source, self.target, self.features))
+        return any(column is not None for column in self[:3])
+
+    @property
+    def have_names(self) -> bool:
+        """Whether any is chosen by name, so that the first line of a file is one of names."""
+        return any(column is not None and _number(column) is None for column in self[:3])
+
+    def before(self, field: str) -> str:
+        """What stands before the source: the tags of the field and a tab."""
+        return tagged(split_tags(field, self.separator), "", self.separator)
 
 
 def pairs_of_rows(
-    rows: Iterable[Row], columns: Columns, ledger: Ledger, notes: list[str], delimiter: str
+    rows: Iterable[Row], columns: Columns, bad_lines: BadLines, notes: list[str], delimiter: str
 ) -> Generator[Pair, None, Columns]:
     """The pairs of lines whose fields have a delimiter between.
 
@@ -52,42 +62,38 @@ def pairs_of_rows(
     if first is None:
         return columns
     (number, header), asked = first, columns
-    columns = _completed(columns, first, ledger, notes)
-    num_fields = len(header) if columns.are_chosen else 2
-    places = [_place(key, getattr(columns, key), first, ledger, delimiter) for key in _KEYS]
-    source, target, features = places[0] or 0, 1 if places[1] is None else places[1], places[2]
-    if not _has_names(columns):
-        rows = _again(first, rows)
+    columns = _completed(columns, first, bad_lines, notes)
+    source, target, features, num_fields = 0, 1, None, 2
+    if columns.are_chosen:
+        source, target, features = (_place(key, getattr(columns, key), first, bad_lines, delimiter) for key in _KEYS)
+        num_fields = len(header)
+    assert source is not None and target is not None
     if delimiter == "," and (hint := _say_delimiter(header, delimiter)):
-        notes.append(f"{ledger.name}, line {number}: separated at its commas{hint}")
-    for number, fields in rows:
+        notes.append(f"{bad_lines.name}, line {number}: separated at its commas{hint}")
+    for number, fields in rows if columns.have_names else chain([first], rows):
         if len(fields) != num_fields:
-            ledger.bad(number, _say_fields(len(fields), num_fields), _remedy(fields, columns, delimiter))
+            fault = f"{_fields(len(fields))} where {num_fields} {'was' if num_fields == 1 else 'were'} expected"
+            bad_lines.add(number, fault, _remedy(fields, columns, delimiter))
             continue
-        before = "" if features is None else _before(fields[features], columns)
-        pair = _pair(fields[source], fields[target], number, ledger, before=before)
+        before = "" if features is None else columns.before(fields[features])
+        pair = _pair(before, fields[source], fields[target], number, bad_lines)
         if pair is not None:
             yield pair
-    return columns if _has_names(columns) else asked
+    return columns if columns.have_names else asked
 
 
-def _again(first: Row, rows: Iterator[Row]) -> Iterator[Row]:
-    yield first
-    yield from rows
-
-
-def _completed(columns: Columns, first: Row, ledger: Ledger, notes: list[str]) -> Columns:
+def _completed(columns: Columns, first: Row, bad_lines: BadLines, notes: list[str]) -> Columns:
     """Source and target by name where a header offers exactly these two, or where only the features are chosen."""
     number, header = first
-    if not columns.are_chosen and sorted(header) == sorted(_NAMES):
+    if not columns.are_chosen and sorted(header) == sorted(SIDES):
         notes.append(
-            f"{ledger.name}, line {number}: read as the names of the columns, "
+            f"{bad_lines.name}, line {number}: read as the names of the columns, "
             "set task.source=0 task.target=1 if it is a pair"
         )
-        return columns._replace(source=_NAMES[0], target=_NAMES[1])
+        return columns._replace(source=SIDES[0], target=SIDES[1])
     if columns.features is not None and columns.source is None:
-        by_name = _number(columns.features) is None
-        return columns._replace(source=_NAMES[0] if by_name else 0, target=_NAMES[1] if by_name else 1)
+        source, target = (0, 1) if _number(columns.features) is not None else SIDES
+        return columns._replace(source=source, target=target)
     return columns
 
 
@@ -98,29 +104,23 @@ def _number(column: str | int | None) -> int | None:
     return column
 
 
-def _has_names(columns: Columns) -> bool:
-    chosen = (columns.source, columns.target, columns.features)
-    return any(column is not None and _number(column) is None for column in chosen)
-
-
-def _place(key: str, column: str | int | None, first: Row, ledger: Ledger, delimiter: str) -> int | None:
+def _place(key: str, column: str | int | None, first: Row, bad_lines: BadLines, delimiter: str) -> int | None:
     number, header = first
-    place = _number(column)
-    if column is None:
-        return None
-    if place is not None:
-        if not 0 <= place < len(header):
-            fault = f"no column {place} (task.{key}): there are {_fields(len(header))}, counted from 0"
-            raise ledger.error(number, fault, f"choose another task.{key}{_say_delimiter(header, delimiter)}")
+    place, name = _number(column), str(column)
+    if column is None or (place is not None and 0 <= place < len(header)):
         return place
-    name = str(column)
-    if header.count(name) == 1:
+    if place is None and header.count(name) == 1:
         return header.index(name)
-    if name in header:
-        raise ledger.error(number, f"{header.count(name)} columns are named '{name}'", f"choose task.{key} by number")
-    by_number = "choose by number, as in task.source=0 task.target=1, if this line is none of names"
-    remedy = f"{_say_near(name, header)}; {by_number}{_say_delimiter(header, delimiter)}"
-    raise ledger.error(number, f"no column '{name}' (task.{key})", remedy)
+    if place is not None:
+        fault = f"no column {place} (task.{key}): there are {_fields(len(header))}, counted from 0"
+        remedy = f"choose another task.{key}{_say_delimiter(header, delimiter)}"
+    elif name in header:
+        fault, remedy = f"{header.count(name)} columns are named '{name}'", f"choose task.{key} by number"
+    else:
+        by_number = "choose by number, as in task.source=0 task.target=1, if this line is none of names"
+        fault = f"no column '{name}' (task.{key})"
+        remedy = f"{_say_near(name, header)}; {by_number}{_say_delimiter(header, delimiter)}"
+    raise bad_lines.error(number, fault, remedy)
 
 
 def _say_near(name: str, names: Iterable[str]) -> str:
@@ -131,11 +131,7 @@ def _say_near(name: str, names: Iterable[str]) -> str:
 
 
 def _fields(number: int) -> str:
-    return f"{number} field" if number == 1 else f"{number} fields"
-
-
-def _say_fields(number: int, expected: int) -> str:
-    return f"{_fields(number)} where {expected} {'was' if expected == 1 else 'were'} expected"
+    return f"{number} field{'s' * (number != 1)}"
 
 
 def _remedy(fields: list[str], columns: Columns, delimiter: str) -> str:
@@ -157,46 +153,41 @@ def _say_delimiter(fields: list[str], delimiter: str) -> str:
     return f", or set data.delimiter={value} if that separates the columns"
 
 
-def _before(field: str, columns: Columns) -> str:
-    """What stands before the source: tags and a tab."""
-    return tagged(split_tags(field, columns.separator), "", columns.separator)
-
-
-def _pair(
-    source: str, target: str, number: int, ledger: Ledger, *, before: str = "", name: str | None = None
-) -> Pair | None:
-    """A pair, or None after the ledger has heard why not."""
-    for side, text in zip(_NAMES, (source, target), strict=True):
+def _pair(before: str, source: str, target: str, number: int, bad_lines: BadLines) -> Pair | None:
+    """A pair, or None where a side is blank."""
+    for side, text in zip(SIDES, (source, target), strict=True):
         if is_blank(text):
-            ledger.bad(number, f"{'blank' if text else 'empty'} {side}", "fill it in or remove the line", name=name)
+            bad_lines.add(number, *say_blank(side, text))
             return None
     return Pair(before + source, target)
 
 
+def say_blank(side: str, text: str) -> tuple[str, str]:
+    """What is wrong with a side that is blank, and what to do."""
+    return f"{'blank' if text else 'empty'} {side}", "fill it in or remove the line"
+
+
 def source_key(columns: Columns) -> str:
     """The key of the source in an object."""
-    return str(_NAMES[0] if columns.source is None else columns.source)
+    return str(SIDES[0] if columns.source is None else columns.source)
 
 
-def pairs_of_objects(
-    objects: Iterable[tuple[int, Mapping[str, object]]], columns: Columns, ledger: Ledger
-) -> Iterator[Pair]:
+def pairs_of_objects(objects: Iterable[Object], columns: Columns, bad_lines: BadLines) -> Iterator[Pair]:
     """The pairs of objects with keys; a key is looked for in the object, then in a `translation` object inside it.
 
     Raises:
         DataError: a key is missing or holds no text, and bad lines are errors.
     """
-    key = source_key(columns)
-    target_key = str(_NAMES[1] if columns.target is None else columns.target)
+    key, target_key = source_key(columns), str(SIDES[1] if columns.target is None else columns.target)
     for number, entry in objects:
         inner = entry.get("translation")
         keys = {**inner, **entry} if isinstance(inner, Mapping) else entry
-        source = _text(key, "source", keys, number, ledger)
-        target = None if source is None else _text(target_key, "target", keys, number, ledger)
+        source = _text(key, "source", keys, number, bad_lines)
+        target = None if source is None else _text(target_key, "target", keys, number, bad_lines)
         if source is None or target is None:
             continue
-        before = _tags(columns, keys, number, ledger)
-        pair = None if before is None else _pair(source, target, number, ledger, before=before)
+        before = "" if columns.features is None else _tags(columns, keys, number, bad_lines)
+        pair = None if before is None else _pair(before, source, target, number, bad_lines)
         if pair is not None:
             yield pair
 
@@ -213,7 +204,7 @@ def named(columns: Columns, there: list[str], name: str) -> Columns:
         DataError: the table has no such column.
     """
     chosen = dict(zip(_KEYS, columns, strict=False))
-    for key, default in zip(chosen, (*_NAMES, None), strict=True):
+    for key, default in zip(chosen, (*SIDES, None), strict=True):
         column = default if chosen[key] is None else chosen[key]
         place = None if column in there else _number(column)
         if place is not None and 0 <= place < len(there):
@@ -224,59 +215,33 @@ def named(columns: Columns, there: list[str], name: str) -> Columns:
     return columns._replace(**chosen)
 
 
-def _text(key: str, side: str, keys: Mapping[str, object], number: int, ledger: Ledger) -> str | None:
-    """The text under the key, or None after the ledger has heard why there is none."""
+def _text(key: str, side: str, keys: Mapping[str, object], number: int, bad_lines: BadLines) -> str | None:
+    """The text under the key; None where there is none."""
+    value = keys.get(key)
     if key not in keys:
-        ledger.bad(number, f"no key '{key}'", f"{_say_near(key, keys)}; choose with task.{side}")
-        return None
-    value = keys[key]
+        return bad_lines.add(number, f"no key '{key}'", f"{_say_near(key, keys)}; choose with task.{side}")
     if not isinstance(value, str):
         kind = "null" if value is None else f"{_JSON_TYPES.get(type(value), type(value).__name__)}, not text"
-        ledger.bad(number, f"'{key}' is {kind}", "write it as text in quotes")
-        return None
+        return bad_lines.add(number, f"'{key}' is {kind}", "write it as text in quotes")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        ledger.bad(number, f"'{key}' holds half a character (a lone surrogate)", "mend the escape")
-        return None
+        return bad_lines.add(number, f"'{key}' holds half a character (a lone surrogate)", "mend the escape")
     return value
 
 
-def _tags(columns: Columns, keys: Mapping[str, object], number: int, ledger: Ledger) -> str | None:
-    """What stands before the source; the tags may be a list of texts. None after the ledger has heard why not."""
-    if columns.features is None:
-        return ""
+def _tags(columns: Columns, keys: Mapping[str, object], number: int, bad_lines: BadLines) -> str | None:
+    """What stands before the source; the tags may be a list of texts. None where they are no tags."""
     key, separator = str(columns.features), columns.separator
     listed = keys.get(key)
     if not (isinstance(listed, list) and all(isinstance(tag, str) for tag in listed)):
-        text = _text(key, "features", keys, number, ledger)
-        return None if text is None else _before(text, columns)
+        text = _text(key, "features", keys, number, bad_lines)
+        return None if text is None else columns.before(text)
     tags = [one_word(tag) for tag in listed if tag and not tag.isspace()]
-    if _text(key, "features", {key: separator.join(tags)}, number, ledger) is None:
+    if _text(key, "features", {key: separator.join(tags)}, number, bad_lines) is None:
         return None
-    split = next((tag for tag in tags if separator in tag), None)
-    if split is not None:
-        ledger.bad(
-            number, f"'{key}' has the tag '{split}' with '{separator}' in it", "set another task.features_separator"
-        )
-        return None
+    for tag in tags:
+        if separator in tag:
+            fault = f"'{key}' has the tag '{tag}' with '{separator}' in it"
+            return bad_lines.add(number, fault, "set another task.features_separator")
     return tagged(tags, "", separator)
-
-
-def pairs_of_lines(
-    lines: Iterable[tuple[int, str | None, str | None]], names: list[str], ledger: Ledger
-) -> Iterator[Pair]:
-    """The pairs of two parallel files; a line that is blank in both is skipped.
-
-    Raises:
-        DataError: a line is blank in one file, and bad lines are errors.
-    """
-    for number, source, target in lines:
-        if source is None or target is None:
-            continue
-        if is_blank(source) and is_blank(target):
-            ledger.blank()
-            continue
-        pair = _pair(source, target, number, ledger, name=names[0] if is_blank(source) else names[1])
-        if pair is not None:
-            yield pair

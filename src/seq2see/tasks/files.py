@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from seq2see.options import FilesOptions, Normalize, OnBadLine
 from seq2see.tasks.columns import Columns
-from seq2see.tasks.digests import digest_of_files
+from seq2see.tasks.opening import digest_of_files
 from seq2see.tasks.pairs import Pair
-from seq2see.tasks.paths import FileSet, files_of, found
+from seq2see.tasks.paths import files_of, found
 from seq2see.tasks.reader import Manner, read_pairs
 from seq2see.tasks.splits import Splits
 from seq2see.tasks.table import PairTable
@@ -18,12 +18,7 @@ _NAMES = {split: f"task.{split}" for split in ("train", "valid", "test")}
 class Files:
     """Pairs from files. A file is read when a split that needs it is asked for: a given test file alone needs no other.
 
-    Args:
-        options: paths, columns and how many training pairs to use.
-        on_bad_line: whether a line that cannot be read is an error, or skipped and counted.
-        delimiter: between the columns of a text file, a character or `tab`; None: by the file's name.
-        encoding: of text files.
-        normalize: the Unicode form in which two sources count as equal when a missing split is split off.
+    The arguments are those of `make_task`.
     """
 
     notes: list[str]
@@ -58,27 +53,15 @@ class Files:
         )
 
     def pairs(self, split: str) -> Sequence[Pair]:
-        """The pairs of `train`, `valid` or `test`, in the order of their file; none of `ood`.
-
-        Raises:
-            DataError: a file that is needed is missing or wrong.
-            ValueError: columns are chosen for parallel files, or two files may be meant as parallel or not.
-        """
+        """The pairs of `train`, `valid` or `test`, in the order of their file; none of `ood`."""
         return [] if split == "ood" else self._splits.pairs(split)
 
     def fingerprint(self) -> str | None:
-        """32 hexadecimal digits for the bytes of all files; None if one can be read only once, as a pipe.
-
-        Raises:
-            DataError: a file is missing or cannot be read.
-        """
-        names = [name for split in self._files for name in self._files_of(split).names]
+        """32 hexadecimal digits for the bytes of all files; None if one can be read only once, as a pipe."""
+        names = [name for split, files in self._files.items() for name in files_of(split, files).names]
         return digest_of_files((found(name), name) for name in names)
 
-    def _files_of(self, split: str) -> FileSet:
-        return files_of(split, self._files[split])
-
     def _read(self, split: str) -> PairTable:
-        pairs, notes = read_pairs(self._files_of(split), self._manner)
+        pairs, notes = read_pairs(files_of(split, self._files[split]), self._manner)
         self.notes += notes
         return pairs

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seq2see.options import HubOptions, Normalize, OnBadLine
+from seq2see.tasks.bad_lines import BadLines
 from seq2see.tasks.columns import Columns, named, pairs_of_objects
-from seq2see.tasks.digests import digest_of_files, digest_of_folder
-from seq2see.tasks.ledger import Ledger
+from seq2see.tasks.opening import digest_of_files, digest_of_folder
 from seq2see.tasks.pairs import Pair
 from seq2see.tasks.paths import found_folder
 from seq2see.tasks.progress import watched
@@ -66,11 +66,7 @@ class Hub:
         self._folder = _folder(self._name)
 
     def pairs(self, split: str) -> Sequence[Pair]:
-        """The pairs of `train`, `valid` or `test`, in the order of the data set; none of `ood`.
-
-        Raises:
-            DataError: the data set cannot be had, has no training split, or a column or row is wrong.
-        """
+        """The pairs of `train`, `valid` or `test`, in the order of the data set; none of `ood`."""
         return [] if split == "ood" else self._splits.pairs(split)
 
     def scored(self) -> Sequence[Pair]:
@@ -88,11 +84,7 @@ class Hub:
         return list(self._table(name if name in self._all else next(iter(self._all))))
 
     def fingerprint(self) -> str | None:
-        """32 hexadecimal digits for the bytes of the folder, or of what came from the hub.
-
-        Raises:
-            DataError: the data set cannot be had.
-        """
+        """32 hexadecimal digits for the bytes of the folder, or of what came from the hub."""
         if self._folder is not None:
             return digest_of_folder(self._folder)
         files = [file["filename"] for dataset in self._datasets.values() for file in dataset.cache_files]
@@ -105,11 +97,7 @@ class Hub:
 
     @cached_property
     def _datasets(self) -> dict[str, "Dataset"]:
-        """Our splits, as far as there are such.
-
-        Raises:
-            DataError: the data set cannot be had, or it is not plain which of its splits are ours.
-        """
+        """Our splits, as far as there are such."""
         used = [f"{name} ({len(self._all[name]):,} rows) to {_ROLES[split]}" for split, name in self._names.items()]
         unused = [name for name in self._all if name not in self._names.values()]
         self.notes.append(
@@ -125,11 +113,7 @@ class Hub:
 
     @cached_property
     def _all(self) -> dict[str, "Dataset"]:
-        """All that there is, by the names that it has there.
-
-        Raises:
-            DataError: the data set cannot be had.
-        """
+        """All that there is, by the names that it has there."""
         if self._folder is None:
             return _said(partial(_built, self._name, self._configuration, None, []), self._name, self._configuration)
         scratch = tempfile.mkdtemp(prefix="seq2see-")
@@ -155,41 +139,28 @@ class Hub:
     def _table(self, name: str) -> PairTable:
         """The pairs of a split, by its name there."""
         dataset = self._all[name].with_format(None)
-        ledger = Ledger(self._title(name), self._on_bad_line, "row")
-        columns = named(self._columns, _choices(dataset), ledger.name)
+        bad_lines = BadLines(self._title(name), self._on_bad_line, "row")
+        columns = named(self._columns, _choices(dataset), bad_lines.name)
         wanted = [name for name in dataset.column_names if name in (columns.source, columns.target, columns.features)]
         languages = [name for name in columns[:3] if name is not None and name not in wanted]
         rows = _rows(dataset.select_columns([*wanted, *(["translation"] if languages else [])]))
-        pairs = pairs_of_objects(enumerate(rows, start=1), columns, ledger)
+        pairs = pairs_of_objects(enumerate(rows, start=1), columns, bad_lines)
         table = PairTable.of(watched(pairs, f"reading {self._name}, {name}", total=len(dataset)))
         if not table:
-            raise ledger.no_pairs()
-        self.notes += ledger.notes()
+            raise bad_lines.no_pairs()
+        self.notes += bad_lines.notes()
         return table
 
 
 def _folder(name: str) -> Path | None:
-    """The folder that is meant; None for the name of a data set on the hub.
-
-    Raises:
-        DataError: it can be neither.
-    """
+    """The folder that is meant; None for the name of a data set on the hub."""
     if Path(name).exists() or not _HUB_NAME.fullmatch(name):
         return found_folder(name)
     return None
 
 
 def _chosen(name: str, there: list[str], wanted: dict[str, str | None]) -> dict[str, str]:
-    """The data set's names for our splits, as the class says.
-
-    Args:
-        name: of the data set.
-        there: all its splits.
-        wanted: the split that the user has chosen, for each of ours.
-
-    Raises:
-        DataError: one that is chosen does not exist, or it is not plain which ones are meant.
-    """
+    """The data set's names for our splits, as `Hub` says, from all its splits and those that the user has chosen."""
     listed = f"there are: {', '.join(there)}"
     free = [split for split in there if split not in wanted.values()]
     chosen: dict[str, str] = {}
@@ -263,14 +234,7 @@ def _link(source: str, target: str) -> None:
 
 
 def _built(path: str, configuration: str | None, cache: Path | None, notes: list[str]) -> dict[str, Any]:
-    """What `datasets` makes of a name, or of the files of a folder.
-
-    Args:
-        path: for `datasets`.
-        configuration: one of those that the data set has, or None.
-        cache: where to; None: where the user's other data sets are.
-        notes: takes which files of a folder it gives another name, or passes over.
-    """
+    """What `datasets` makes of a name (with no `cache`, among the user's other data sets), or of files of a folder."""
     from datasets import load_dataset_builder
 
     builder = load_dataset_builder(path, configuration, cache_dir=None if cache is None else str(cache))
@@ -293,11 +257,7 @@ def _notes_on_files(folder: Path, used: Mapping[str, Sequence[str]]) -> list[str
 
 
 def _said(load: Callable[[], dict[str, Any]], name: str, configuration: str | None) -> dict[str, Any]:
-    """What is loaded, with errors for people.
-
-    Raises:
-        DataError: nothing.
-    """
+    """What is loaded, with errors for people."""
     import datasets
 
     if not sys.stderr.isatty():

@@ -1,16 +1,22 @@
-"""Files opened by what their first bytes say: packed ones are unpacked, and what is no text is named for what it is."""
+"""Files by their bytes: packed ones are unpacked, what is no text is named for what it is, and what they hold digested.
+
+A digest is the same for the same bytes, whatever the time stamps say.
+"""
 
 import bz2
 import gzip
+import hashlib
 import io
 import lzma
+import os
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 from seq2see.tasks.paths import PACKED_SUFFIXES
 from seq2see.text import DataError
@@ -26,12 +32,12 @@ _NOT_READ = (
     (b"PAR1\x15", "a parquet file", "give it a name that ends in .parquet"),
     (b"ARROW1\0\0", "an Arrow file", "write it as .parquet"),
 )
-_TAR = slice(257, 262), b"ustar"  # where it says so
+_blake2b = partial(hashlib.blake2b, digest_size=16)
 
 
 @contextmanager
 def opened(path: Path, name: str) -> Iterator[io.BufferedReader]:
-    """The bytes of a text file, unpacked.
+    """The bytes of a text file, unpacked if they are packed, whatever its name.
 
     Args:
         path: the file.
@@ -40,35 +46,9 @@ def opened(path: Path, name: str) -> Iterator[io.BufferedReader]:
     Raises:
         DataError: it cannot be read or unpacked, also while it is read, or it is no text file.
     """
-    with failures(name), open(path, "rb") as file:
-        yield unpacked(file, name)
-
-
-def unpacked(file: io.BufferedReader, name: str) -> io.BufferedReader:
-    """The bytes of a file that has been opened, unpacked if they are packed, whatever its name.
-
-    Raises:
-        DataError: it is no text file, or not packed in the way that its name says.
-    """
-    head = file.peek(16)
-    packed = _PACKED.match(head)
-    said = PACKED_SUFFIXES.get(Path(name).suffix.lower())
-    if head and said is not None and packed is None:
-        raise _not_unpacked(name, f"it is not packed by {said}")
-    content = file if packed is None else _unpacked_by(str(packed.lastgroup), file)
-    _refuse_other(file, content.peek(512), name)
-    return content
-
-
-@contextmanager
-def failures(name: str) -> Iterator[None]:
-    """Says what is wrong with a file that cannot be read to its end.
-
-    Raises:
-        DataError: it cannot be read or unpacked.
-    """
     try:
-        yield
+        with open(path, "rb") as file:
+            yield _unpacked(file, name)
     except (EOFError, zlib.error, lzma.LZMAError) as error:
         raise _not_unpacked(name, error) from None
     except OSError as error:
@@ -87,32 +67,83 @@ def _not_unpacked(name: str, reason: object) -> DataError:
     )
 
 
-def _unpacked_by(kind: str, file: io.BufferedReader) -> io.BufferedReader:
+def _unpacked(file: io.BufferedReader, name: str) -> io.BufferedReader:
+    head = file.peek(16)
+    packed = _PACKED.match(head)
+    said = PACKED_SUFFIXES.get(Path(name).suffix.lower())
+    if head and said is not None and packed is None:
+        raise _not_unpacked(name, f"it is not packed by {said}")
+    content: io.BufferedReader = file
+    if packed is not None:
+        content = io.BufferedReader(cast(io.RawIOBase, _unpacking(str(packed.lastgroup), file)))
+    if other := _other_format(file, content.peek(512)):
+        raise DataError(f"{name}: {', not a text file, '.join(other)}")
+    return content
+
+
+def _unpacking(kind: str, file: io.BufferedReader) -> object:
     if kind == "zstd":
         from pyarrow import CompressedInputStream
 
-        return io.BufferedReader(cast(io.RawIOBase, CompressedInputStream(file, "zstd")))
-    opens = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[kind]
-    return io.BufferedReader(cast(io.RawIOBase, opens(file, "rb")))
+        return CompressedInputStream(file, "zstd")
+    return {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[kind](file, "rb")
 
 
-def _refuse_other(file: BinaryIO, head: bytes, name: str) -> None:
-    """Refuses what is no text file, by its real name."""
+def _other_format(file: io.BufferedReader, head: bytes) -> tuple[str, str] | None:
+    """What a file is that is no text, and what to do."""
     if head.startswith((b"PK\3\4", b"PK\5\6")):
-        names = _names_in_zip(file)
+        try:
+            names = zipfile.ZipFile(file).namelist()
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+            names = []
         if any(inside.startswith("xl/") for inside in names):
-            raise DataError(f"{name}: an Excel workbook, not a text file, save the sheet as .csv, in UTF-8")
+            return "an Excel workbook", "save the sheet as .csv, in UTF-8"
         inside = f" ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})" if names else ""
-        raise DataError(f"{name}: a zip archive{inside}, not a text file, {_UNPACK}")
-    if head[_TAR[0]] == _TAR[1]:
-        raise DataError(f"{name}: a tar archive, not a text file, {_UNPACK}")
-    for magic, kind, remedy in _NOT_READ:
-        if head.startswith(magic):
-            raise DataError(f"{name}: {kind}, not a text file, {remedy}")
+        return f"a zip archive{inside}", _UNPACK
+    if head[257:262] == b"ustar":
+        return "a tar archive", _UNPACK
+    return next(((kind, remedy) for magic, kind, remedy in _NOT_READ if head.startswith(magic)), None)
 
 
-def _names_in_zip(file: BinaryIO) -> list[str]:
-    try:
-        return zipfile.ZipFile(file).namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        return []
+def digest_of_files(paths: Iterable[tuple[Path, str]]) -> str | None:
+    """32 hexadecimal digits for the bytes of files, each with its user's name for it; None if one is a pipe.
+
+    Raises:
+        DataError: a file cannot be read.
+    """
+    whole = _blake2b()
+    for path, name in paths:
+        try:
+            if not path.is_file():
+                return None
+            with open(path, "rb") as file:
+                digest = hashlib.file_digest(file, _blake2b)  # pyright: ignore[reportArgumentType]  # any maker will do
+        except OSError as error:
+            raise cannot_read(name, error) from None
+        whole.update(digest.digest())
+    return whole.hexdigest()
+
+
+def digest_of_folder(folder: Path) -> str | None:
+    """The same for all files in a folder and the folders in it, with their names.
+
+    Raises:
+        DataError: a file cannot be read.
+    """
+    files = sorted(_files_in(folder))
+    names = "\0".join(path.relative_to(folder).as_posix() for path in files)
+    digest = digest_of_files((path, str(path)) for path in files)
+    return None if digest is None else _blake2b(f"{names}\0{digest}".encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    """Links are followed, to a folder once."""
+    seen = set[str]()
+    for place, folders, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders.sort()
+        yield from (Path(place, name) for name in files)

@@ -90,11 +90,7 @@ def _is_glob(name: str) -> bool:
 
 
 def found(name: str) -> Path:
-    """The file that is meant; a `~` at the beginning is the home folder, unless there is a file of that name.
-
-    Raises:
-        DataError: there is no such file, or it is a folder.
-    """
+    """The file that is meant; a `~` at the beginning is the home folder, unless there is a file of that name."""
     path = _expanded(name)
     if path.is_dir():
         raise DataError(f"{name}: a folder, not a file, {_say_what_is_there(path)}")
@@ -104,11 +100,7 @@ def found(name: str) -> Path:
 
 
 def found_folder(name: str) -> Path:
-    """The folder that is meant, as `found` finds a file.
-
-    Raises:
-        DataError: there is no such folder, or it is a file.
-    """
+    """The folder that is meant, as `found` finds a file."""
     path = _expanded(name)
     if path.is_file():
         raise DataError(f"{name}: a file, not a folder, read it with task=files task.train={name}")

@@ -6,22 +6,24 @@ in its name is never found), fails on a file without rows, writes into the user'
 edited file whose time stamp is the same.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from seq2see.options import OnBadLine
-from seq2see.tasks.columns import Columns, named, pairs_of_lines, pairs_of_objects, pairs_of_rows, source_key
-from seq2see.tasks.json_objects import objects_of_lines, objects_of_whole
-from seq2see.tasks.ledger import Ledger
+from seq2see.tasks.bad_lines import BadLines
+from seq2see.tasks.columns import SIDES, Columns, named, pairs_of_objects, pairs_of_rows, say_blank, source_key
 from seq2see.tasks.lines import (
+    ONE_LINE,
     Row,
     content,
     count_lines,
     csv_rows,
     has_bare_returns,
-    say_bare_returns,
+    is_blank,
+    objects_of_lines,
+    objects_of_whole,
     text_lines,
     tsv_rows,
 )
@@ -31,9 +33,6 @@ from seq2see.tasks.paths import FileSet, found, suffix_of
 from seq2see.tasks.progress import watched
 from seq2see.tasks.table import PairTable
 from seq2see.text import DataError
-
-if TYPE_CHECKING:
-    from pyarrow import RecordBatch
 
 _XML = ("<?xml", "<!doctype", "<tmx", "<xliff")
 
@@ -64,10 +63,6 @@ class Reading(NamedTuple):
 def read_pairs(files: FileSet, manner: Manner) -> Reading:
     """Reads files of pairs one after the other, or two parallel ones.
 
-    Args:
-        files: a file that is of no other format by its name has tabs between its columns.
-        manner: how to read them.
-
     Raises:
         DataError: a file is missing or unreadable, none has pairs, or a line is bad and bad lines are errors.
         ValueError: columns are chosen for parallel files.
@@ -76,55 +71,53 @@ def read_pairs(files: FileSet, manner: Manner) -> Reading:
     names, shown = files.names, " and ".join(files.names)
     for name in names:
         found(name)
-    if not files.are_parallel:
-        ledgers = [
-            Ledger(name, manner.on_bad_line, "row" if suffix_of(name) == ".parquet" else "line") for name in names
-        ]
-        pairs = _joined(ledgers, manner, notes)
-    elif manner.columns.are_chosen:
+    if files.are_parallel and manner.columns.are_chosen:
         raise ValueError(
             f"task.source, task.target and task.features choose columns, and parallel files have none ({shown}): unset "
             "them, or name files that hold pairs"
         )
+    if files.are_parallel:
+        all_bad_lines = [BadLines(shown, manner.on_bad_line)]
+        pairs = _side_by_side(names, all_bad_lines[0], manner.encoding, notes)
     else:
-        ledgers = [Ledger(shown, manner.on_bad_line)]
-        pairs = pairs_of_lines(_side_by_side(names, ledgers[0], manner.encoding, notes), names, ledgers[0])
+        units = ("row" if suffix_of(name) == ".parquet" else "line" for name in names)
+        all_bad_lines = [BadLines(name, manner.on_bad_line, unit) for name, unit in zip(names, units, strict=True)]
+        pairs = _joined(all_bad_lines, manner, notes)
     first = Path(names[0]).name
     table = PairTable.of(watched(pairs, f"reading {first}" if len(names) == 1 else f"reading {first} and more"))
     if not table:
-        raise ledgers[0].no_pairs()
-    return Reading(table, notes + [note for ledger in ledgers for note in ledger.notes()])
+        raise all_bad_lines[0].no_pairs()
+    return Reading(table, notes + [note for bad_lines in all_bad_lines for note in bad_lines.notes()])
 
 
-def _joined(ledgers: list[Ledger], manner: Manner, notes: list[str]) -> Iterator[Pair]:
+def _joined(all_bad_lines: list[BadLines], manner: Manner, notes: list[str]) -> Iterator[Pair]:
     """The pairs of one file after the other; a header that the first one has, the others have too."""
     columns = manner.columns
-    for ledger in ledgers:
-        columns = yield from _pairs_of(ledger, columns, manner, notes)
+    for bad_lines in all_bad_lines:
+        columns = yield from _pairs_of(bad_lines, columns, manner, notes)
 
 
-def _pairs_of(ledger: Ledger, columns: Columns, manner: Manner, notes: list[str]) -> Generator[Pair, None, Columns]:
-    name, suffix = ledger.name, suffix_of(ledger.name)
+def _pairs_of(
+    bad_lines: BadLines, columns: Columns, manner: Manner, notes: list[str]
+) -> Generator[Pair, None, Columns]:
+    name, suffix = bad_lines.name, suffix_of(bad_lines.name)
     if suffix == ".parquet":
-        yield from _parquet_pairs(found(name), name, columns, ledger)
+        yield from _parquet_pairs(found(name), name, columns, bad_lines)
         return columns
-    lines = text_lines(found(name), name, ledger, manner.encoding)
-    if suffix in (".jsonl", ".ndjson", ".json"):
-        is_whole = suffix == ".json"
-        objects = objects_of_whole(lines, source_key(columns), ledger) if is_whole else objects_of_lines(lines, ledger)
-        yield from pairs_of_objects(objects, columns, ledger)
+    lines = text_lines(found(name), name, bad_lines, manner.encoding)
+    if suffix in (".jsonl", ".ndjson"):
+        yield from pairs_of_objects(objects_of_lines(lines, bad_lines), columns, bad_lines)
+        return columns
+    if suffix == ".json":
+        yield from pairs_of_objects(objects_of_whole(lines, source_key(columns), bad_lines), columns, bad_lines)
         return columns
     delimiter = "\t" if manner.delimiter == "tab" else manner.delimiter or ("," if suffix == ".csv" else "\t")
-    rows = _recognised((csv_rows if suffix == ".csv" else tsv_rows)(lines, ledger, delimiter), ledger, notes)
-    return (yield from pairs_of_rows(rows, columns, ledger, notes, delimiter))
+    rows = _recognised((csv_rows if suffix == ".csv" else tsv_rows)(lines, bad_lines, delimiter), bad_lines, notes)
+    return (yield from pairs_of_rows(rows, columns, bad_lines, notes, delimiter))
 
 
-def _recognised(rows: Iterator[Row], ledger: Ledger, notes: list[str]) -> Iterator[Row]:
-    """The rows, those of `IN: ... OUT: ...` as two fields.
-
-    Raises:
-        DataError: the first row shows that the file is of another format.
-    """
+def _recognised(rows: Iterator[Row], bad_lines: BadLines, notes: list[str]) -> Iterator[Row]:
+    """The rows, those of `IN: ... OUT: ...` as two fields; refuses a file that is of another format by its first."""
     first = next(rows, None)
     if first is None:
         return iter(())
@@ -132,35 +125,34 @@ def _recognised(rows: Iterator[Row], ledger: Ledger, notes: list[str]) -> Iterat
     line = fields[0].lstrip().lower() if len(fields) == 1 else ""
     if line.startswith(_XML):
         kind = {".tmx": "TMX", ".xlf": "XLIFF", ".xliff": "XLIFF"}.get(
-            suffix_of(ledger.name), "XML (as TMX and XLIFF are)"
+            suffix_of(bad_lines.name), "XML (as TMX and XLIFF are)"
         )
-        raise ledger.error(number, f"{kind}, which is not read here", "convert it to two columns, as .tsv or .csv")
+        raise bad_lines.error(number, f"{kind}, which is not read here", "convert it to two columns, as .tsv or .csv")
     if line.startswith(("{", "[")):
-        raise ledger.error(number, "JSON by its look", "give the file a name that ends in .jsonl or .json")
+        raise bad_lines.error(number, "JSON by its look", "give the file a name that ends in .jsonl or .json")
     if len(fields) != 2 and has_bare_returns(fields):
         second = next(rows, None)
         if second is None:
-            raise ledger.error(number, *say_bare_returns())
+            raise bad_lines.error(number, *ONE_LINE)
         return chain([first, second], rows)
     if len(fields) == 1 and fields[0].startswith("IN: ") and " OUT: " in fields[0]:
-        notes.append(f"{ledger.name}: read as lines of the shape 'IN: source OUT: target'")
-        return _in_and_out(chain([first], rows), ledger)
+        notes.append(f"{bad_lines.name}: read as lines of the shape 'IN: source OUT: target'")
+        return _in_and_out(chain([first], rows), bad_lines)
     return chain([first], rows)
 
 
-def _in_and_out(rows: Iterable[Row], ledger: Ledger) -> Iterator[Row]:
+def _in_and_out(rows: Iterable[Row], bad_lines: BadLines) -> Iterator[Row]:
     """The lines of the published SCAN files."""
     for number, fields in rows:
         source, mark, target = fields[0].partition(" OUT: ")
         if len(fields) == 1 and mark and source.startswith("IN: "):
             yield number, [source.removeprefix("IN: "), target]
         else:
-            ledger.bad(number, "not of the shape 'IN: source OUT: target' as the first line", "write it so")
+            bad_lines.add(number, "not of the shape 'IN: source OUT: target' as the first line", "write it so")
 
 
-def _side_by_side(
-    names: list[str], ledger: Ledger, encoding: str, notes: list[str]
-) -> Iterator[tuple[int, str | None, str | None]]:
+def _side_by_side(names: list[str], bad_lines: BadLines, encoding: str, notes: list[str]) -> Iterator[Pair]:
+    """The pairs of two parallel files; a line that is blank in both is skipped."""
     counts = [count_lines(found(name), name, encoding) for name in names]
     if counts[0] != counts[1]:
         shorter = counts.index(min(counts))
@@ -168,17 +160,27 @@ def _side_by_side(
             f"{names[1 - shorter]}, line {counts[shorter] + 1}: no line to go with it, {names[0]} has {counts[0]:,} "
             f"lines and {names[1]} has {counts[1]:,}, give both the same number, line by line"
         )
-    sides = [text_lines(found(name), name, ledger, encoding) for name in names]
+    sides = [text_lines(found(name), name, bad_lines, encoding) for name in names]
     for (number, source), (_, target) in zip(*sides, strict=True):
-        ended = any(line is None or line.endswith("\n") for line in (source, target))
-        if counts == [1, 1] and not ended and has_bare_returns([str(source), str(target)]):
-            raise ledger.error(number, *say_bare_returns())
         if number == 1 and all("\t" in (line or "") or " OUT: " in (line or "") for line in (source, target)):
-            notes.append(f"{ledger.name}: read as a file of sources and one of targets, though both look like pairs")
-        yield number, None if source is None else content(source), None if target is None else content(target)
+            notes.append(f"{bad_lines.name}: read as a file of sources and one of targets, though both look like pairs")
+        if source is None or target is None:
+            continue
+        ends = source.endswith("\n") or target.endswith("\n")
+        if counts == [1, 1] and not ends and has_bare_returns([source, target]):
+            raise bad_lines.error(number, *ONE_LINE)
+        texts = content(source), content(target)
+        blank = [side for side in (0, 1) if is_blank(texts[side])]
+        if len(blank) == 2:
+            bad_lines.add_blank()
+        elif blank:
+            side = blank[0]
+            bad_lines.add(number, *say_blank(SIDES[side], texts[side]), name=names[side])
+        else:
+            yield Pair(*texts)
 
 
-def _parquet_pairs(path: Path, name: str, columns: Columns, ledger: Ledger) -> Iterator[Pair]:
+def _parquet_pairs(path: Path, name: str, columns: Columns, bad_lines: BadLines) -> Iterator[Pair]:
     from pyarrow import ArrowException, parquet
 
     try:
@@ -187,13 +189,9 @@ def _parquet_pairs(path: Path, name: str, columns: Columns, ledger: Ledger) -> I
             there = table.schema_arrow.names
             columns = named(columns, there, name)
             wanted = [column for column in there if column in (*columns, "translation")]
-            yield from pairs_of_objects(_parquet_rows(table.iter_batches(columns=wanted)), columns, ledger)
+            rows = (row for batch in table.iter_batches(columns=wanted) for row in batch.to_pylist())
+            yield from pairs_of_objects(enumerate(rows, start=1), columns, bad_lines)
     except ArrowException as error:
         raise DataError(f"{name}: not readable as parquet ({error}), write it anew") from None
     except OSError as error:
         raise cannot_read(name, error) from None
-
-
-def _parquet_rows(batches: Iterable["RecordBatch"]) -> Iterator[tuple[int, Mapping[str, object]]]:
-    rows = (row for batch in batches for row in batch.to_pylist())
-    return enumerate(rows, start=1)

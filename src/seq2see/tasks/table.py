@@ -23,9 +23,7 @@ _IN_MEMORY = 64 * 2**20  # bytes; a larger table goes into a temporary file that
 class PairTable(Sequence[Pair]):
     """Pairs as a list would give them, of which only those that are looked at become Python objects.
 
-    Args:
-        table: the columns.
-        places: which rows these pairs are, ascending, int64 (pairs,); None: all.
+    `places` are the rows that these pairs are, ascending, int64 (pairs,); None: all.
     """
 
     def __init__(self, table: pa.Table, places: np.ndarray | None = None) -> None:
@@ -46,12 +44,7 @@ class PairTable(Sequence[Pair]):
 
     @classmethod
     def open(cls, path: Path) -> "PairTable":
-        """The table in a file that `write` has made, mapped.
-
-        Raises:
-            OSError: the file is missing.
-            pyarrow.ArrowException: it is not such a file, or not whole.
-        """
+        """The table in a file that `write` has made, mapped; OSError or ArrowException if there is no such file."""
         return cls(ipc.open_file(pa.memory_map(str(path))).read_all())
 
     @staticmethod

@@ -1,7 +1,6 @@
 """Text to ids and back: the only owner of PAD, BOS, EOS and UNK."""
 
-from seq2see.text.forms import DataError, normalize, require_whole
-from seq2see.text.tags import one_word, parted, split_tags, tagged, untagged
+from seq2see.text.forms import DataError, normalize, one_word, parted, require_whole, split_tags, tagged, untagged
 from seq2see.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 
 __all__ = [

@@ -8,15 +8,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b
 
 from tokenizers import Encoding
 
 from seq2see.options import Normalize, TokenizerKind
 from seq2see.options.text import LEAST_BPE, NUM_SPECIAL
 from seq2see.text import vocabulary
+from seq2see.text.forms import TAB, parted, tagged
 from seq2see.text.forms import normalize as normalized
-from seq2see.text.tags import TAB, parted, tagged
 
 PAD, BOS, EOS, UNK = range(4)
 
@@ -31,7 +30,7 @@ class Tokenizer:
     Ids 0 to 3 are PAD, BOS, EOS and UNK. `encode` never gives the first three, whatever the text: `<pad>` is text.
     Make one with `Tokenizer.fit`, or from a checkpoint with `Tokenizer.from_state`.
 
-    With a `tag_separator`, a line may begin with tags, as in `V;PST<tab>gehen` (see `text.tags`). Each tag is one id,
+    With a `tag_separator`, a line may begin with tags, as in `V;PST<tab>gehen` (see `text.forms`). Each tag is one id,
     of its own: the word `V` in a text is another one. An unseen tag is UNK.
     """
 
@@ -58,12 +57,7 @@ class Tokenizer:
         self._id_of_tag = {tag: len(vocabulary.SPECIAL_KEYS) + place for place, tag in enumerate(self._tags)}
         self._merges = list(merges)
         ids = {symbol: number for number, symbol in enumerate(self._symbols)}
-        if kind is TokenizerKind.char:
-            self._backend = vocabulary.char_backend(ids)
-        elif kind is TokenizerKind.word:
-            self._backend = vocabulary.word_backend(ids)
-        else:
-            self._backend = vocabulary.bpe_backend(ids, self._merges)
+        self._backend = vocabulary.backend_of(kind, ids, self._merges)
 
     @classmethod
     def fit(
@@ -83,7 +77,7 @@ class Tokenizer:
             vocab_size: entries at most, the four special ones and all tags included. None: all symbols for `char` and
                 `word`; for `bpe` one for each hundred characters of text, at least 512 and at most 8,000, and the tags.
             normalize: the Unicode form; kept, and applied by `encode` as well.
-            tag_separator: stands between the tags that a line begins with; None: lines have no tags, a tab is text.
+            tag_separator: stands between the tags of a line; None: lines have no tags, and a tab is text.
 
         Raises:
             ValueError: `vocab_size` leaves no room for a symbol (for `bpe`: for the 256 bytes).
@@ -111,12 +105,8 @@ class Tokenizer:
         """This tokenizer with new ids for what the lines have and it does not: symbols, and tags, commonest first.
 
         New symbols of text come last. New tags stand behind the known ones, and so before all text, whose ids rise (see
-        `ids_in`). Bytes can spell any text, so that to `bpe` only tags are new.
-
-        Args:
-            lines: texts of its side; read once.
-            vocab_size: entries up to which symbols are added (tags always are); None: all.
-            tag_separator: as in `fit`; None: its own.
+        `ids_in`). Bytes can spell any text, so that to `bpe` only tags are new. Symbols are added up to `vocab_size`,
+        tags always; `tag_separator` is as in `fit`, None its own.
         """
         separator = tag_separator or self.tag_separator
         counts: Counter[str] = Counter()
@@ -198,10 +188,15 @@ class Tokenizer:
         """
         shown = [number for number in ids if number >= UNK]
         num_tags = self._num_tags(shown)
-        text = self._decoded_text(shown[num_tags:])
+        unknown = _SHOWN_UNKNOWN[self.kind]
+        symbols = [self._symbols[number] if number >= self._first_text_id else unknown for number in shown[num_tags:]]
+        if self.kind is TokenizerKind.bpe:
+            text = self._backend.decoder.decode(symbols)
+        else:
+            text = (" " if self.kind is TokenizerKind.word else "").join(symbols)
         if self.tag_separator is None or not (num_tags or TAB in text):
             return text
-        tags = [_SHOWN_UNKNOWN[self.kind] if number == UNK else self._tag(number) for number in shown[:num_tags]]
+        tags = [unknown if number == UNK else self._tag(number) for number in shown[:num_tags]]
         return tagged(tags, text, self.tag_separator)
 
     def _num_tags(self, ids: Sequence[int]) -> int:
@@ -212,13 +207,6 @@ class Tokenizer:
         while end and ids[end - 1] == UNK:
             end -= 1
         return end
-
-    def _decoded_text(self, ids: Iterable[int]) -> str:
-        unknown = _SHOWN_UNKNOWN[self.kind]
-        shown = [self._symbols[number] if number >= self._first_text_id else unknown for number in ids]
-        if self.kind is TokenizerKind.bpe:
-            return self._backend.decoder.decode(shown)
-        return (" " if self.kind is TokenizerKind.word else "").join(shown)
 
     def _tag(self, number: int) -> str:
         return self._tags[number - len(vocabulary.SPECIAL_KEYS)]
@@ -274,11 +262,7 @@ class Tokenizer:
 
     @classmethod
     def from_state(cls, state: dict[str, str | int]) -> "Tokenizer":
-        """The tokenizer whose `state` this is.
-
-        Raises:
-            ValueError: the state was written by a later version of seq2see.
-        """
+        """The tokenizer whose `state` this is, unless a later version wrote it (ValueError)."""
         if state["version"] != _STATE_VERSION:
             raise ValueError(
                 f"tokenizer state of version {state['version']}, this seq2see reads version {_STATE_VERSION}"
@@ -292,11 +276,6 @@ class Tokenizer:
             tag_separator=str(state.get("tag_separator", "")) or None,
         )
 
-    @property
-    def fingerprint(self) -> str:
-        """32 hexadecimal digits: equal for tokenizers that give the same ids to every text."""
-        return blake2b(json.dumps(self.state(), sort_keys=True).encode("utf-8"), digest_size=16).hexdigest()
-
 
 def _texts(
     lines: Iterable[str], normalize: Normalize, tag_separator: str | None, counts: Counter[str]
@@ -309,7 +288,11 @@ def _texts(
 
 
 def _symbols_of(kind: TokenizerKind, texts: Iterable[str]) -> list[str]:
-    return (vocabulary.char_symbols if kind is TokenizerKind.char else vocabulary.word_symbols)(texts)
+    """The code points of the texts, or their words as `str.split` cuts them, commonest first."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(text if kind is TokenizerKind.char else text.split())
+    return vocabulary.commonest(counts)
 
 
 def _check_size(kind: TokenizerKind, vocab_size: int | None, *, num_tags: int) -> None:

@@ -8,6 +8,8 @@ from itertools import takewhile
 from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
+from seq2see.options import TokenizerKind
+
 # Keys of PAD, BOS, EOS and UNK, ids 0 to 3. No text can produce them: a `word` holds no white space, a byte-level token
 # spells a space as another character, and a `char` symbol is one code point long. So `<pad>` in a text is text. Keys of
 # tags differ from text in the same way, and from these.
@@ -28,22 +30,6 @@ CHARACTERS_AN_ENTRY = 100  # of training text, so that most entries are seen oft
 Merge = tuple[str, str]
 
 _BYTE_LEVEL = pre_tokenizers.ByteLevel(add_prefix_space=False)
-
-
-def char_symbols(lines: Iterable[str]) -> list[str]:
-    """The code points of the lines, commonest first."""
-    counts: Counter[str] = Counter()
-    for line in lines:
-        counts.update(line)
-    return commonest(counts)
-
-
-def word_symbols(lines: Iterable[str]) -> list[str]:
-    """The words of the lines, cut at white space as `str.split` does, commonest first."""
-    counts: Counter[str] = Counter()
-    for line in lines:
-        counts.update(line.split())
-    return commonest(counts)
 
 
 def commonest(counts: Counter[str]) -> list[str]:
@@ -96,19 +82,13 @@ def bpe_symbols(merges: list[Merge]) -> list[str]:
     return list(dict.fromkeys([*BYTES, *map("".join, merges)]))
 
 
-def char_backend(ids: dict[str, int]) -> Backend:
-    """A symbol for each code point: byte-pair encoding without a merge, the library's quickest way to that."""
-    return Backend(models.BPE(vocab=ids, merges=[], unk_token=UNKNOWN_KEY))
-
-
-def word_backend(ids: dict[str, int]) -> Backend:
-    """A symbol for each word; the words are cut before, for the library's white space is not Python's."""
-    return Backend(models.WordLevel(vocab=ids, unk_token=UNKNOWN_KEY))
-
-
-def bpe_backend(ids: dict[str, int], merges: list[Merge]) -> Backend:
-    """Symbols made of bytes, so that there is no unknown one."""
-    backend = Backend(models.BPE(vocab=ids, merges=merges))
+def backend_of(kind: TokenizerKind, ids: dict[str, int], merges: list[Merge]) -> Backend:
+    """The library's tokenizer with these ids."""
+    if kind is TokenizerKind.char:  # byte-pair encoding without a merge is the library's quickest way to code points
+        return Backend(models.BPE(vocab=ids, merges=[], unk_token=UNKNOWN_KEY))
+    if kind is TokenizerKind.word:  # the words are cut before, for the library's white space is not Python's
+        return Backend(models.WordLevel(vocab=ids, unk_token=UNKNOWN_KEY))
+    backend = Backend(models.BPE(vocab=ids, merges=merges))  # of bytes, so that there is no unknown symbol
     backend.pre_tokenizer = _BYTE_LEVEL
     backend.decoder = decoders.ByteLevel()
     return backend

@@ -4,8 +4,8 @@ from seq2see.options import OnBadLine
 from seq2see.text import DataError
 
 
-class Ledger:
-    """Takes note of the lines of one file (or of two parallel ones) that give no pair.
+class BadLines:
+    """The lines of one file (or of two parallel ones) that give no pair.
 
     Args:
         name: the file as the user wrote it.
@@ -16,30 +16,23 @@ class Ledger:
     def __init__(self, name: str, on_bad_line: OnBadLine, unit: str = "line") -> None:
         self.name = name
         self.unit = unit
-        self.num_blank = 0
-        self.num_bad = 0
         self._on_bad_line = on_bad_line
-        self._first = ""  # of the bad lines
+        self._num_blank = self._num_bad = 0
+        self._first = ""  # of the bad ones
 
-    def blank(self) -> None:
-        """A blank line is skipped and counted."""
-        self.num_blank += 1
+    def add_blank(self) -> None:
+        """Skips and counts a blank line."""
+        self._num_blank += 1
 
-    def bad(self, number: int, fault: str, remedy: str, *, name: str | None = None) -> None:
-        """A line that cannot be used.
-
-        Args:
-            number: of the line, from 1.
-            fault: what is wrong.
-            remedy: what to do, beside skipping.
-            name: the file, where it is not the ledger's own.
+    def add(self, number: int, fault: str, remedy: str, *, name: str | None = None) -> None:
+        """Skips and counts line `number`, from 1, of the file (of `name`, if it is given).
 
         Raises:
             DataError: bad lines are errors.
         """
         if self._on_bad_line is OnBadLine.error:
             raise self.error(number, fault, f"{remedy}, or set data.on_bad_line=skip", name=name)
-        self.num_bad += 1
+        self._num_bad += 1
         self._first = self._first or f"{self.unit} {number}: {fault}"
 
     def error(self, number: int, fault: str, remedy: str, *, name: str | None = None) -> DataError:
@@ -48,18 +41,14 @@ class Ledger:
 
     def notes(self) -> list[str]:
         """The counts, for people."""
-        notes = []
-        if self.num_blank:
-            notes.append(f"{self.name}: {_count(self.num_blank, f'blank {self.unit}')} skipped")
-        if self.num_bad:
-            notes.append(f"{self.name}: {_count(self.num_bad, f'bad {self.unit}')} skipped, the first is {self._first}")
-        return notes
+        first = f", the first is {self._first}"
+        return [
+            f"{self.name}: {number:,} {kind} {self.unit}{'s' * (number > 1)} skipped{more}"
+            for number, kind, more in ((self._num_blank, "blank", ""), (self._num_bad, "bad", first))
+            if number
+        ]
 
     def no_pairs(self) -> DataError:
         """The error for a file that gave none, with the reason."""
         skipped = "; ".join(note.removeprefix(f"{self.name}: ") for note in self.notes())
         return DataError(f"{self.name}: no pairs ({skipped or 'the file is empty'}), give it at least one {self.unit}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
