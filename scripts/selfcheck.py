@@ -8,12 +8,11 @@ Examples:
   python scripts/selfcheck.py config=RUN/config.yaml      a run's configuration, not trained
 
 What is checked: padding, later targets and the other pairs of a batch change nothing; a cache and a
-beam of one change no output; a source without tokens stays finite; attention adds up to one and
-hides what it should; a saved model, and a run that was interrupted, lose nothing; best.ckpt is the
-best, and has the scores that it was chosen by; the loss counts real tokens, however they are
-batched, and scores are made of the same log-probabilities; inputs do not contain what is to be
-predicted; a test file is read as the training files were; a new model of this shape learns a few
-pairs by heart. Half a minute for model=tiny; longer for large ones.
+beam of one change no output; the loss counts real tokens, however they are batched or accumulated,
+of inputs that do not contain what is to be predicted, and scores are made of the same
+log-probabilities; a new model of this shape learns a few pairs by heart; a saved model, and a run
+that was interrupted, lose nothing; best.ckpt is the best, and has the scores that it was chosen by;
+a test file is read as the training files were. Half a minute for model=tiny; longer for large ones.
 
 Settings:
   ckpt=      a run folder (its best checkpoint) or a .ckpt file; then nothing else is to be set

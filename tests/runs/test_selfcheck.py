@@ -5,14 +5,14 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from seq2see.attention import AttentionLayer, MultiHeadAttention
+from seq2see.attention import AttentionLayer
 from seq2see.data import Batch, encoded
 from seq2see.decoding import Trained
 from seq2see.evaluation import References
@@ -21,10 +21,11 @@ from seq2see.runs import selfcheck as package
 from seq2see.runs import shell
 from seq2see.runs.config import compose_options, config_folder
 from seq2see.runs.overrides import UsageError, read_overrides
-from seq2see.runs.selfcheck import PROMISES, Finding, Promise, kept, loss, model, outputs, selfcheck
-from seq2see.runs.selfcheck.subject import Subject, valid_pairs_of
+from seq2see.runs.selfcheck import CHECKS, Check, checks, kept, selfcheck
+from seq2see.runs.selfcheck.checks import batches, beam_of_one, by_heart, cache, causality, loss, padding, scores
+from seq2see.runs.selfcheck.fixture import Fixture, valid_pairs_of
+from seq2see.runs.selfcheck.kept import chosen, num_misrecorded, read_again, resumed, saved
 from seq2see.text import BOS, EOS, PAD
-from seq2see.training import module as training
 from seq2see.training.callbacks import pace
 from seq2see.training.module import TrainingModule
 from seq2see.transformer import Transformer
@@ -36,48 +37,48 @@ TINY = [
     "model.d_model=16", "model.d_ff=32", "model.num_heads=2", "model.num_encoder_layers=1",
     "decode.max_length=8",
 ]  # fmt: skip
-Measure = Callable[[Subject], float]
-QUICK = [
-    promise.measure for promise in PROMISES if promise.measure not in (kept.chosen, kept.resumed)
-]  # which train runs
+QUICK = [padding, causality, batches, beam_of_one, cache, scores, loss, saved, read_again]  # without training
+Fault = Callable[[pytest.MonkeyPatch], None]
 
 
-def subject_of(*more: str) -> Subject:
-    return Subject.of(compose_options("selfcheck", read_overrides("selfcheck", [*TINY, *more], config_folder())))
+def fixture_of(*more: str) -> Fixture:
+    return Fixture.of(compose_options("selfcheck", read_overrides("selfcheck", [*TINY, *more], config_folder())))
 
 
-def broken(subject: Subject, among: Collection[Measure] = QUICK) -> set[Measure]:
+def broken(fixture: Fixture, among: Iterable[Check]) -> list[str]:
     """Those of the promises that do not hold."""
-    return {promise.measure for promise in PROMISES if promise.measure in among and not promise.check(subject).passed}
+    return sorted(check.promise for check in among if not check.run(fixture).passed)
 
 
 @pytest.mark.parametrize("position", list(Position))
 def test_a_new_model_of_any_position_scheme_keeps_every_promise(position: Position) -> None:
-    without_training = [measure for measure in QUICK if measure is not loss.by_heart]
-    assert broken(subject_of(f"model.position={position.value}"), without_training) == set()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("position", list(Position))
-def test_that_takes_training_too(position: Position) -> None:
-    assert broken(subject_of(f"model.position={position.value}"), [loss.by_heart, kept.chosen, kept.resumed]) == set()
+    assert broken(fixture_of(f"model.position={position.value}"), QUICK) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [
+        *([f"model.position={position.value}"] for position in Position),
         ["model.score=additive", "model.position=relative", "model.norm=post"],
         ["model.share_layers=true", "model.window=2", "model.tie_embeddings=true"],
-        ["model.randomize_positions=30", "model.dropout=0.3", "model.attention_dropout=0.3"],
+        ["model.randomize_positions=30", "model.dropout=0.3", "model.attention_dropout=0.3", "optim.ema=0.9"],
         ["model.position=learned", "model.max_positions=16"],  # 50 columns of padding have no positions
         ["task.valid_size=0", "trainer.accumulate_grad_batches=3", "optim.label_smoothing=0.2", "data.num_workers=1"],
         ["tokenizer.source=bpe", "tokenizer.target=bpe", "tokenizer.shared=false"],
     ],
     ids=lambda more: more[0],
 )
-def test_so_does_one_of_other_options(more: list[str]) -> None:
-    assert broken(subject_of(*more)) == set()
+def test_so_does_one_of_other_options_in_training_too(more: list[str]) -> None:
+    assert broken(fixture_of(*more), CHECKS) == []
+
+
+def step_on(change: Callable[[TrainingModule, Batch], Batch]) -> Fault:
+    """Training takes another batch."""
+    step = TrainingModule.training_step
+    return lambda patch: patch.setattr(
+        TrainingModule, "training_step", lambda self, batch, number: step(self, change(self, batch), number)
+    )
 
 
 def leaking_mask(patch: pytest.MonkeyPatch) -> None:
@@ -86,16 +87,16 @@ def leaking_mask(patch: pytest.MonkeyPatch) -> None:
 
 
 def dropped_padding_mask(patch: pytest.MonkeyPatch) -> None:
-    encode, decode_states = Transformer.encode, Transformer.decode_states
+    def unmasked(whole: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        def call(self: Transformer, *args, **keys) -> torch.Tensor:
+            is_mask = [isinstance(one, torch.Tensor) and one.dtype == torch.bool for one in args]
+            all_seen = [torch.ones_like(one) if mask else one for one, mask in zip(args, is_mask, strict=True)]
+            return whole(self, *all_seen, **keys)
 
-    def encode_all(self: Transformer, src, src_mask, *more):
-        return encode(self, src, torch.ones_like(src_mask), *more)
+        return call
 
-    def decode_all(self: Transformer, tgt_in, memory, src_mask, *more, **tokens):
-        return decode_states(self, tgt_in, memory, torch.ones_like(src_mask), *more, **tokens)
-
-    patch.setattr(Transformer, "encode", encode_all)
-    patch.setattr(Transformer, "decode_states", decode_all)
+    for name in ("forward", "encode", "decode"):
+        patch.setattr(Transformer, name, unmasked(getattr(Transformer, name)))
 
 
 def data_that_show_the_label(patch: pytest.MonkeyPatch) -> None:
@@ -108,32 +109,17 @@ def data_that_show_the_label(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(encoded, "shifted", not_shifted)
 
 
-def training_that_shows_the_label(patch: pytest.MonkeyPatch) -> None:
-    step = TrainingModule.training_step
-    patch.setattr(
-        TrainingModule,
-        "training_step",
-        lambda self, batch, number: step(self, batch._replace(tgt_in=batch.tgt_out), number),
-    )
+def no_smoothing(self: TrainingModule, batch: Batch) -> Batch:
+    self.options = replace(self.options, optim=replace(self.options.optim, label_smoothing=0.0))
+    return batch
 
 
-def weights_that_are_no_shares(patch: pytest.MonkeyPatch) -> None:
-    forward = MultiHeadAttention.forward
-
-    def half(*args, **keys):
-        output, weights = forward(*args, **keys)
-        return output, None if weights is None else weights / 2
-
-    patch.setattr(MultiHeadAttention, "forward", half)
+def padding_that_counts(_: TrainingModule, batch: Batch) -> Batch:
+    return batch._replace(tgt_out=batch.tgt_out.masked_fill(batch.tgt_out == PAD, EOS))
 
 
-def nothing_divided_by_nothing(patch: pytest.MonkeyPatch) -> None:
-    encode = Transformer.encode
-
-    def mean_of_tokens(self: Transformer, src, src_mask, *more):
-        return encode(self, src, src_mask, *more) * (src_mask.sum(1) / src_mask.sum(1))[:, None, None]
-
-    patch.setattr(Transformer, "encode", mean_of_tokens)
+def batches_of_one_weight(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TrainingModule, "on_before_optimizer_step", lambda self, optimizer: None)
 
 
 def positions_that_start_anew(patch: pytest.MonkeyPatch) -> None:
@@ -150,35 +136,14 @@ def scores_of_fewer_symbols(patch: pytest.MonkeyPatch) -> None:
 
 
 def another_beam(patch: pytest.MonkeyPatch) -> None:
-    search = outputs.beam_search
-    patch.setattr(outputs, "beam_search", lambda *args, **keys: search(*args, **{**keys, "beam_size": 3}))
-
-
-def batches_of_one_weight(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TrainingModule, "on_before_optimizer_step", lambda self, optimizer: self._step_tokens.clear())
-
-
-def no_smoothing(patch: pytest.MonkeyPatch) -> None:
-    whole = training.objective_of
-    patch.setattr(training, "objective_of", lambda *parts, smoothing: whole(*parts, smoothing=0))
-
-
-def padding_that_counts(patch: pytest.MonkeyPatch) -> None:
-    def step(self: TrainingModule, batch: Batch, number: int) -> torch.Tensor:
-        logits = self.model(batch.src, batch.src_mask, batch.tgt_in)
-        nats = torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch.tgt_out.flatten(), reduction="none")
-        self.loss_sum.update(nats.sum().detach())
-        self._token_sum += len(nats)
-        self._step_tokens.append(len(nats))
-        return nats.mean() * self.options.trainer.accumulate_grad_batches
-
-    patch.setattr(TrainingModule, "training_step", step)
+    search = checks.beam_search
+    patch.setattr(checks, "beam_search", lambda *args, **keys: search(*args, **{**keys, "beam_size": 3}))
 
 
 def a_decoder_that_learns_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(loss, "MOST_STEPS", 50)
-    states = Transformer.decode_states
-    patch.setattr(Transformer, "decode_states", lambda *args, **keys: states(*args, **keys).detach() * 0)
+    patch.setattr(checks, "MOST_STEPS", 50)
+    step = TrainingModule.training_step
+    patch.setattr(TrainingModule, "training_step", lambda *args: step(*args) * 0)
 
 
 def a_checkpoint_that_forgets(patch: pytest.MonkeyPatch) -> None:
@@ -197,88 +162,79 @@ def columns_that_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("fault", "found", "not_found"),
     [
-        (leaking_mask, {model.causality, model.hidden_cells, loss.only_the_past, outputs.cache}, {loss.labels}),
-        (
-            dropped_padding_mask,
-            {model.padding, model.hidden_cells, outputs.greedy_batches, outputs.beam_batches},
-            {model.causality, loss.labels},
-        ),
-        (data_that_show_the_label, {loss.labels, loss.only_the_past}, {model.causality, model.padding}),
-        (training_that_shows_the_label, {loss.only_the_past, loss.batching}, {loss.labels, model.causality}),
-        (weights_that_are_no_shares, {model.row_sums}, {model.hidden_cells}),
-        (nothing_divided_by_nothing, {model.empty_source}, {model.padding, model.causality}),
-        (positions_that_start_anew, {outputs.cache}, {outputs.beam_of_one, outputs.greedy_batches}),
-        (scores_of_fewer_symbols, {outputs.scores}, {outputs.beam_of_one, outputs.greedy_batches}),
-        (another_beam, {outputs.beam_of_one}, {outputs.beam_batches}),
-        (batches_of_one_weight, {loss.accumulation}, {loss.smoothing, loss.batching}),
-        (no_smoothing, {loss.smoothing}, {loss.batching}),
-        (padding_that_counts, {loss.smoothing, loss.batching, loss.accumulation}, {loss.labels}),
-        (a_decoder_that_learns_nothing, {loss.by_heart}, {model.causality, loss.only_the_past}),
-        (a_checkpoint_that_forgets, {kept.saved}, {outputs.cache}),
-        (columns_that_are_forgotten, {kept.read_again}, {kept.saved}),
+        (leaking_mask, {causality, cache}, {saved}),
+        (dropped_padding_mask, {padding, batches}, {causality}),
+        (data_that_show_the_label, {scores, loss}, {causality, padding}),
+        (step_on(lambda _, batch: batch._replace(tgt_in=batch.tgt_out)), {loss}, {causality, scores}),
+        (step_on(no_smoothing), {loss}, {scores}),
+        (step_on(padding_that_counts), {loss}, {scores, padding}),
+        (batches_of_one_weight, {loss}, {scores}),
+        (positions_that_start_anew, {cache}, {beam_of_one, batches}),
+        (scores_of_fewer_symbols, {scores}, {beam_of_one, batches}),
+        (another_beam, {beam_of_one}, {batches}),
+        (a_decoder_that_learns_nothing, {by_heart}, {causality}),
+        (a_checkpoint_that_forgets, {saved}, {cache}),
+        (columns_that_are_forgotten, {read_again}, {saved}),
     ],
-    ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_fault_is_found(
-    fault: Callable[[pytest.MonkeyPatch], None],
-    found: set[Measure],
-    not_found: set[Measure],
-    monkeypatch: pytest.MonkeyPatch,
+    fault: Fault, found: set[Check], not_found: set[Check], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fault(monkeypatch)
-    assert broken(subject_of(), found | not_found) == found
+    assert broken(fixture_of(), found | not_found) == sorted(check.promise for check in found)
 
 
 def test_what_is_not_a_number_keeps_no_promise() -> None:
-    subject = subject_of()
-    affected = {model.padding, model.causality, model.row_sums, model.empty_source, loss.batching, outputs.beam_of_one}
+    fixture, affected = fixture_of(), [padding, causality, beam_of_one, scores, loss]
     with torch.no_grad():
-        subject.trained.model.source_embedding.weight[EOS] = float("nan")
-    assert broken(subject, affected) == affected
+        fixture.trained.model.source_embedding.weight[EOS] = float("nan")
+    assert len(broken(fixture, affected)) == len(affected)
 
 
 def test_a_check_that_fails_itself_is_a_finding_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Transformer, "new_cache", lambda self: 1 / 0)
-    found = {p.measure: p.check(subject_of()) for p in PROMISES if p.measure in (outputs.cache, model.padding)}
-    assert found[model.padding].passed and not found[outputs.cache].passed
-    assert found[outputs.cache].lines[1].strip() == "not measured, ZeroDivisionError: division by zero"
+    assert padding.run(fixture_of()).passed
+    found = cache.run(fixture_of())
+    assert not found.passed and found.lines[1].strip() == "not measured, ZeroDivisionError: division by zero"
 
 
-def test_a_table_fits_80_columns_of_ascii_and_says_what_a_failure_means() -> None:
-    for promise in PROMISES:
-        for number in (0, 1.23456e-16, 123_456_789, 99_999, float("inf"), float("nan")):
-            finding = Finding(promise.name, number, promise.unit, promise.tolerance, promise.meaning)
-            assert all(len(line) <= 80 and line.isascii() for line in finding.lines)
-            if finding.passed:
-                assert finding.lines[0].startswith("  pass  ") and len(finding.lines) == 1
-            else:
-                assert finding.lines[0].startswith("  FAIL  ")
-                assert " ".join(line.strip() for line in finding.lines[1:]) == promise.meaning
-
-
-def test_where_to_look_names_what_exists() -> None:
+def test_a_table_fits_80_columns_of_ascii_and_says_what_a_failure_means_and_which_file_to_look_at() -> None:
     source = Path(package.__file__).parents[2]
-    named = {word.strip(",.:;") for p in PROMISES for word in p.meaning.split() if "/" in word}
-    assert len(named) > 5
-    for path in named:
-        assert (source / path).is_file(), path
+    for check in CHECKS:
+        meaning = check.measure.__doc__ or ""
+        for path in (word.strip(",.:;") for word in meaning.split() if "/" in word):
+            assert (source / path).exists(), path
+        for number in (0, 1.23456e-16, 123_456_789, 99_999, float("inf"), float("nan")):
+
+            def measure(_: Fixture, number: float = number) -> float:
+                return number
+
+            measure.__doc__ = meaning
+            found = replace(check, measure=measure).run(fixture=None)  # pyright: ignore[reportArgumentType]
+            assert all(len(line) <= 80 and line.isascii() for line in found.lines)
+            assert found.lines[0].startswith("  pass  " if found.passed else "  FAIL  ")
+            said = " ".join(line.strip() for line in found.lines[1:])
+            assert said == ("" if found.passed else " ".join(meaning.split()))
 
 
 def test_the_command_prints_a_line_a_promise_and_exits_with_1_if_one_does_not_hold(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    def never(fixture: Fixture) -> int:
+        """Why."""
+        return 1
+
     monkeypatch.setattr(shell, "listen", lambda: None)  # signals are pytest's here
-    few = [promise for promise in PROMISES if promise.measure in (model.padding, loss.labels)]
-    monkeypatch.setattr(package, "PROMISES", few)
+    monkeypatch.setattr(package, "CHECKS", [padding, causality])
     assert shell.run("selfcheck", TINY) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == ["  a new model for task=copy", "  8 of the validation pairs, double precision, CPU", ""]
     assert [line[:6] for line in lines[3:5]] == ["  pass"] * 2
     assert lines[5:] == ["", "  2 of 2 promises hold"]
-    monkeypatch.setattr(package, "PROMISES", [*few, Promise("never kept", lambda subject: 1, "times", 0, "why")])
+    monkeypatch.setattr(package, "CHECKS", [padding, causality, Check("never kept", "times", 0, never)])
     assert shell.run("selfcheck", TINY) == 1
     printed = capsys.readouterr()
-    assert printed.out.splitlines()[-3:] == ["        why", "", "  2 of 3 promises hold"]
+    assert printed.out.splitlines()[-3:] == ["        Why.", "", "  2 of 3 promises hold"]
     assert printed.err == "selfcheck: 1 of 3 promises does not hold\n"
     assert shell.run("selfcheck", [*TINY, "ckpt=nowhere"]) == 2
     assert shell.run("selfcheck", ["ckpt=nowhere"]) == 2
@@ -295,8 +251,7 @@ def test_keys_of_training_beside_a_checkpoint_are_refused(others: list[str]) -> 
 
 
 def test_a_trained_model_is_checked_on_the_pairs_of_its_run(small_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = (model.padding, model.hidden_cells, loss.labels, loss.only_the_past, kept.saved)
-    monkeypatch.setattr(package, "PROMISES", [promise for promise in PROMISES if promise.measure in few])
+    monkeypatch.setattr(package, "CHECKS", [padding, loss, saved])
     shown: list[str] = []
     findings = selfcheck(compose_options("selfcheck", [f"ckpt={small_run}"]), show=shown.append)
     assert all(finding.passed for finding in findings)
@@ -304,18 +259,18 @@ def test_a_trained_model_is_checked_on_the_pairs_of_its_run(small_run: Path, mon
     assert shown[1] == "  8 of the run's validation pairs, double precision, CPU"
 
 
-def files_subject(folder: Path, *more: str) -> Trained:
+def files_fixture(folder: Path, *more: str) -> Trained:
     """A model for pairs of a file, as if loaded from a run folder."""
     data = folder / "pairs.tsv"
     data.write_text("".join(f"{a} {b}\t{b} {a}\n" for a in "abcdef" for b in "uvwxyz"), encoding="utf-8")
     options = compose_options("selfcheck", ["task=files", f"task.train={data}", "model.d_model=16", "model.d_ff=32"])
     (folder / "run" / "checkpoints").mkdir(parents=True)
     (folder / "run" / "config.yaml").touch()
-    return replace(Subject.of(options).trained, path=folder / "run" / "checkpoints" / "best.ckpt")
+    return replace(Fixture.of(options).trained, path=folder / "run" / "checkpoints" / "best.ckpt")
 
 
 def test_pairs_of_a_file_are_those_that_the_run_has_kept(tmp_path: Path) -> None:
-    trained = files_subject(tmp_path)
+    trained = files_fixture(tmp_path)
     (tmp_path / "run" / "data").mkdir()
     (tmp_path / "run" / "data" / "valid.tsv").write_text("a b\tb a\n", encoding="utf-8")
     Path(trained.options.task.train).unlink()
@@ -325,30 +280,24 @@ def test_pairs_of_a_file_are_those_that_the_run_has_kept(tmp_path: Path) -> None
 def test_a_checkpoint_whose_pairs_are_gone_is_checked_on_random_tokens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trained = files_subject(tmp_path)
+    trained = files_fixture(tmp_path)
     assert isinstance(trained.options.task, FilesOptions)
     Path(trained.options.task.train).unlink()
-    monkeypatch.setattr("seq2see.runs.selfcheck.subject.load", lambda path: trained)
-    subject = Subject.of(compose_options("selfcheck", ["ckpt=alone.ckpt"]))
-    assert subject.origin == "8 pairs of random tokens"
-    assert not (subject.batch.tgt_in[subject.batch.tgt_out != PAD] == PAD).any()
-    assert broken(subject, [*vars(model).values(), *vars(loss).values()]) == set()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("more", [[], ["model.dropout=0.2", "optim.ema=0.9", "trainer.accumulate_grad_batches=2"]])
-def test_a_run_that_was_killed_goes_on(more: list[str]) -> None:
-    assert kept.resumed(subject_of(*more)) == 0
+    monkeypatch.setattr("seq2see.runs.selfcheck.fixture.load", lambda path: trained)
+    fixture = Fixture.of(compose_options("selfcheck", ["ckpt=alone.ckpt"]))
+    assert fixture.origin == "8 pairs of random tokens"
+    assert not (fixture.batch.tgt_in[fixture.batch.tgt_out != PAD] == PAD).any()
+    assert broken(fixture, [*QUICK, by_heart]) == []
 
 
 def test_what_a_run_has_recorded_of_its_best_checkpoint_is_so(small_run: Path) -> None:
-    assert kept.chosen(subject_of()) == 0
-    assert kept.chosen(Subject.of(compose_options("selfcheck", [f"ckpt={small_run}"]))) == 0
+    assert chosen.measure(fixture_of()) == 0
+    assert chosen.measure(Fixture.of(compose_options("selfcheck", [f"ckpt={small_run}"]))) == 0
 
 
 def test_the_first_of_equal_scores_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace.Best, "order", lambda self, select: (self.score, 0.0))
-    assert kept.chosen(subject_of()) == 1
+    assert chosen.measure(fixture_of()) == 1
 
 
 def test_a_validation_that_scores_each_pair_against_its_own_target_alone_is_found_out(
@@ -361,7 +310,7 @@ def test_a_validation_that_scores_each_pair_against_its_own_target_alone_is_foun
             self._source_ids = source_tokenizer.encode_batch([pair.source for pair in pairs])
 
     monkeypatch.setattr("seq2see.runs.fit.References", OfPairs)
-    assert kept.chosen(subject_of()) > 0
+    assert chosen.measure(fixture_of()) > 0
 
 
 @pytest.mark.parametrize("planted", ["best", "score"])
@@ -380,13 +329,13 @@ def test_so_is_a_run_that_has_recorded_something_else(small_run: Path, tmp_path:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
-    assert kept._num_misrecorded(run) == 1
+    assert num_misrecorded(run) == 1
 
 
 @pytest.mark.slow
 def test_a_run_that_goes_on_with_other_random_numbers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("seq2see.training.callbacks.checkpoints.set_random_state", lambda state: None)
-    assert kept.resumed(subject_of("model.dropout=0.2")) > 0
+    assert resumed.measure(fixture_of("model.dropout=0.2")) > 0
 
 
 @pytest.mark.slow
@@ -400,7 +349,7 @@ def test_the_real_command_leaves_nothing_behind(small_run: Path, tmp_path: Path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert f"{len(PROMISES)} of {len(PROMISES)} promises hold" in done.stdout
+    assert f"{len(CHECKS)} of {len(CHECKS)} promises hold" in done.stdout
     wrong = run("ckpt=nowhere")
     assert wrong.returncode == 2 and len(wrong.stderr.splitlines()) == 1 and wrong.stdout == ""
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Promises of what is written down: nothing is lost by saving, nor when a process is killed."""
+"""Promises of files: nothing is lost by saving, by reading, nor when a process is killed."""
 
 import csv
 import io
@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import lightning as L
 import torch
@@ -21,19 +20,12 @@ from torch import Tensor
 
 from seq2see.decoding import load, read_checkpoint
 from seq2see.evaluation import evaluate_pairs
-from seq2see.options import (
-    LOWER_IS_BETTER,
-    DataOptions,
-    FilesOptions,
-    LoggerKind,
-    OtherData,
-    OtherText,
-    TrainOptions,
-)
+from seq2see.options import LOWER_IS_BETTER, DataOptions, FilesOptions, LoggerKind, OtherData, OtherText, TrainOptions
 from seq2see.runs.config import to_yaml
 from seq2see.runs.data import read_pairs
 from seq2see.runs.fit import NUM_SAMPLES
-from seq2see.runs.selfcheck.subject import NUM_PAIRS, Subject, valid_pairs_of
+from seq2see.runs.selfcheck.checks import check
+from seq2see.runs.selfcheck.fixture import NUM_PAIRS, Fixture, valid_pairs_of
 from seq2see.runs.train import train_run
 from seq2see.tasks import Pair
 from seq2see.training.checkpoint_io import AtomicCheckpointIO
@@ -44,96 +36,78 @@ _ROUNDING = 1e-4  # of a score on another machine
 _CHILD = "from seq2see.runs.shell import main; main('train', None)"
 
 
-def saved(subject: Subject) -> int:
-    """Logits, ids and options that are others, to the bit, after a checkpoint was written and loaded."""
+@check("a saved and loaded model is the same", "numbers", 0)
+def saved(fixture: Fixture) -> int:
+    """A checkpoint does not hold all that the model is.
+
+    Weights outside the state_dict, or options that Trained.describe leaves out, are lost.
+    """
+    logging.getLogger("lightning.pytorch.utilities.rank_zero").setLevel(logging.ERROR)  # which devices there are
+    here, batch = fixture.trained, fixture.batch
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "saved.ckpt"
-        _save(subject, path)
-        other = load(str(path))
-    here, batch = subject.trained, subject.batch
+        trainer = L.Trainer(
+            accelerator="cpu",
+            plugins=[AtomicCheckpointIO()],
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        trainer.strategy.connect(fixture.training_module(here.model))
+        trainer.save_checkpoint(Path(folder) / "saved.ckpt", weights_only=True)
+        there = load(str(Path(folder) / "saved.ckpt"))
     with torch.inference_mode():
-        expected, found = (one.model(batch.src, batch.src_mask, batch.tgt_in) for one in (here, other))
-    sources, targets = [pair.source for pair in subject.pairs], [pair.target for pair in subject.pairs]
+        expected, found = (one.model(batch.src, batch.src_mask, batch.tgt_in) for one in (here, there))
+    sources, targets = [pair.source for pair in fixture.pairs], [pair.target for pair in fixture.pairs]
     wrong = int((expected != found).sum())
-    wrong += here.source_tokenizer.encode_batch(sources) != other.source_tokenizer.encode_batch(sources)
-    wrong += here.target_tokenizer.encode_batch(targets) != other.target_tokenizer.encode_batch(targets)
-    return wrong + (here.length_limit != other.length_limit) + (here.options != other.options)
+    wrong += here.source_tokenizer.encode_batch(sources) != there.source_tokenizer.encode_batch(sources)
+    wrong += here.target_tokenizer.encode_batch(targets) != there.target_tokenizer.encode_batch(targets)
+    return wrong + (here.length_limit != there.length_limit) + (here.options != there.options)
 
 
-def read_again(subject: Subject) -> int:
-    """Pairs that a file which is given to be scored gives otherwise than one of the same shape that is trained on."""
+@check("test files are read as training files", "pairs", 0)
+def read_again(fixture: Fixture) -> int:
+    """What is scored is not what the file says: other columns, a header that is a pair, or a lost line.
+
+    Look at read_pairs in runs/data.py.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pairs.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
-            rows = [(pair.target, number, pair.source) for number, pair in enumerate(subject.pairs)]
+            rows = [(pair.target, number, pair.source) for number, pair in enumerate(fixture.pairs)]
             csv.writer(file).writerows([("out", "number", "in"), *rows])
-        own = subject.trained.options
-        options = replace(own, task=FilesOptions(train=str(path), source="in", target="out"), data=DataOptions())
+        task = FilesOptions(train=str(path), source="in", target="out")
+        options = replace(fixture.trained.options, task=task, data=DataOptions())
         found = read_pairs(OtherData(str(path)), OtherText(), options, [])
-    wrong = sum(pair[:2] != other[:2] for pair, other in zip(subject.pairs, found, strict=False))
-    return wrong + abs(len(subject.pairs) - len(found))
+    wrong = sum(pair[:2] != other[:2] for pair, other in zip(fixture.pairs, found, strict=False))
+    return wrong + abs(len(fixture.pairs) - len(found))
 
 
-def _save(subject: Subject, path: Path) -> None:
-    """As training does."""
-    logging.getLogger("lightning.pytorch.utilities.rank_zero").setLevel(logging.ERROR)  # which devices there are
-    module = subject.training_module()
-    module.model = subject.trained.model
-    trainer = L.Trainer(
-        accelerator="cpu",
-        plugins=[AtomicCheckpointIO()],
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
-    trainer.strategy.connect(module)
-    trainer.save_checkpoint(path, weights_only=True)
+@check("best.ckpt is the best, and scored so", "numbers", 0)
+def chosen(fixture: Fixture) -> int:
+    """Another validation was better, or an evaluation of best.ckpt finds other scores.
 
-
-def resumed(subject: Subject) -> int:
-    """Numbers that are others when a short run is killed and goes on than when it is left alone.
-
-    Weights, the optimiser's state and the logged losses, to the bit. The run has the options of the model, but for
-    its length, and trains on the pairs alone. It is killed in a process of its own, as by a power cut.
-
-    Raises:
-        RuntimeError: the run ends before it can be killed.
+    Look at what chooses it in training/callbacks, and at evaluation/references.py, which both score by.
     """
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, _quiet_and_apart(Path(name)):
-        folder = Path(name)
-        options = _short_run(subject, folder)
-        train_run(replace(options, run_dir=str(folder / "straight")))
-        _train_and_kill(options, folder / "killed")
-        train_run(replace(options, run_dir=str(folder / "killed"), resume="auto"))
-        return _num_other(folder / "straight", folder / "killed")
-
-
-def chosen(subject: Subject) -> int:
-    """What a run has recorded of its validations that is not so: which was the best, and the scores of `best.ckpt`.
-
-    Of the run that the checkpoint is of, if it is there; and of a short one on two targets for each source, whose score
-    hardly rises, so that the loss decides.
-    """
-    own, wrong = subject.trained.run, 0
+    # of the checkpoint's own run, if it is there, and of a short one on two targets a source, so that the loss decides
+    own, pairs, wrong = fixture.trained.run, fixture.pairs, 0
     if own is not None and (own / "metrics.csv").is_file() and (own / "result.json").is_file():
-        wrong += _num_misrecorded(own)
-    others = [pair._replace(target=other.target) for pair, other in zip(subject.pairs, subject.pairs[1:], strict=False)]
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, _quiet_and_apart(Path(name)):
-        options = _short_run(subject, Path(name), more=others)
-        run = Path(name) / "run"
+        wrong = num_misrecorded(own)
+    others = [pair._replace(target=other.target) for pair, other in zip(pairs, pairs[1:], strict=False)]
+    with _quiet_folder() as folder:
+        options = _short_run(fixture, folder, more=others)
+        run = folder / "run"
         train_run(replace(options, run_dir=str(run), training=replace(options.training, select="exact_match")))
-        return wrong + _num_misrecorded(run)
+        return wrong + num_misrecorded(run)
 
 
-def _num_misrecorded(run: Path) -> int:
+def num_misrecorded(run: Path) -> int:
     """1 if another validation was better, and the scores of `best.ckpt` that are others in an evaluation.
 
     Those are looked at where a validation has translated all pairs, at full precision.
     """
     best = json.loads((run / "result.json").read_text(encoding="utf-8"))["best"]
-    lines = csv.DictReader((run / "metrics.csv").read_text(encoding="utf-8").splitlines())
-    rows = {int(row["step"]): row for row in lines if row["val/loss"]}
+    rows = {int(row["step"]): row for row in _rows(run) if row["val/loss"]}
     if not best or best["step"] not in rows:
         return 0
     sign = -1 if best["metric"] in LOWER_IS_BETTER else 1
@@ -143,19 +117,38 @@ def _num_misrecorded(run: Path) -> int:
     pairs, trainer = valid_pairs_of(trained), trained.options.trainer
     if not 0 < len(pairs) <= NUM_SAMPLES or (trainer.precision, trainer.limit_val_batches) != ("32-true", 1.0):
         return wrong
-    logged = {name.removeprefix("val/"): value for name, value in rows[best["step"]].items() if name.startswith("val/")}
-    scores = evaluate_pairs(trained, pairs).scores
+    logged = {f"val/{name}": score for name, score in evaluate_pairs(trained, pairs).scores.items()}
     return wrong + sum(
-        abs(float(value) - scores[name]) > _ROUNDING * abs(scores[name]) for name, value in logged.items() if value
+        abs(float(value) - logged[name]) > _ROUNDING * abs(logged[name])
+        for name, value in rows[best["step"]].items()
+        if name.startswith("val/") and value
     )
 
 
-def _short_run(subject: Subject, folder: Path, *, more: Sequence[Pair] = ()) -> TrainOptions:
+@check("killed and resumed = never interrupted", "numbers", 0)
+def resumed(fixture: Fixture) -> int:
+    """A run that is interrupted ends with another model: something that training depends on is not in last.ckpt.
+
+    Look at training/callbacks, and at random numbers that you draw in training.
+    """
+    # weights, the optimiser's state and logged losses, to the bit; killed as by a power cut
+    with _quiet_folder() as folder:
+        options = _short_run(fixture, folder)
+        straight, killed = folder / "straight", folder / "killed"
+        train_run(replace(options, run_dir=str(straight)))
+        _train_and_kill(options, killed)
+        train_run(replace(options, run_dir=str(killed), resume="auto"))
+        wrong = sum(int((a != b).sum()) for a, b in zip(_tensors(straight), _tensors(killed), strict=True))
+        here, there = ([{**row, "train/tokens_per_second": ""} for row in _rows(run)] for run in (straight, killed))
+        return wrong + abs(len(here) - len(there)) + sum(a != b for a, b in zip(here, there, strict=False))
+
+
+def _short_run(fixture: Fixture, folder: Path, *, more: Sequence[Pair] = ()) -> TrainOptions:
     """The model's options for a few steps on the pairs, and on more."""
     path = folder / "pairs.jsonl"
-    lines = [{"source": pair.source, "target": pair.target} for pair in (*subject.pairs, *more)]
+    lines = [{"source": pair.source, "target": pair.target} for pair in (*fixture.pairs, *more)]
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-    own = subject.trained.options
+    own = fixture.trained.options
     return replace(
         own,
         study=None,
@@ -196,39 +189,25 @@ def _train_and_kill(options: TrainOptions, folder: Path) -> None:
 
 
 @contextmanager
-def _quiet_and_apart(folder: Path) -> Iterator[None]:
-    """Nothing is printed, and what is kept for other runs is kept in the folder."""
-    before = os.environ.get("SEQ2SEE_CACHE")
-    os.environ["SEQ2SEE_CACHE"] = str(folder / "cache")
-    try:
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-            yield
-    finally:
-        if before is None:
+def _quiet_folder() -> Iterator[Path]:
+    """A folder for a while, in which is kept what is kept for other runs, too; nothing is printed."""
+    before = dict(os.environ)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        os.environ["SEQ2SEE_CACHE"] = str(Path(folder) / "cache")
+        try:
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                yield Path(folder)
+        finally:
             del os.environ["SEQ2SEE_CACHE"]
-        else:
-            os.environ["SEQ2SEE_CACHE"] = before
+            os.environ.update(before)
 
 
-def _num_other(one: Path, other: Path) -> int:
-    """Numbers that differ between two run folders."""
-    here, there = (list(_tensors(read_checkpoint(run / "checkpoints" / "last.ckpt"))) for run in (one, other))
-    wrong = sum(int((a != b).sum()) for a, b in zip(here, there, strict=True))
-    rows = [_losses(run / "metrics.csv") for run in (one, other)]
-    return wrong + abs(len(rows[0]) - len(rows[1])) + sum(a != b for a, b in zip(*rows, strict=False))
-
-
-def _tensors(checkpoint: dict[str, Any]) -> Iterator[Tensor]:
+def _tensors(run: Path) -> list[Tensor]:
     """The weights, and the optimiser's state."""
-    places: list[Any] = [checkpoint["state_dict"], checkpoint["optimizer_states"]]
-    while places:
-        place = places.pop()
-        if isinstance(place, Tensor):
-            yield place
-        elif isinstance(place, dict | list):
-            places += place.values() if isinstance(place, dict) else place
+    checkpoint = read_checkpoint(run / "checkpoints" / "last.ckpt")
+    moments = [own for optimizer in checkpoint["optimizer_states"] for own in optimizer["state"].values()]
+    return [*checkpoint["state_dict"].values(), *(value for own in moments for value in own.values())]
 
 
-def _losses(path: Path) -> list[dict[str, str]]:
-    rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
-    return [{name: value for name, value in row.items() if name != "train/tokens_per_second"} for row in rows]
+def _rows(run: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader((run / "metrics.csv").read_text(encoding="utf-8").splitlines()))

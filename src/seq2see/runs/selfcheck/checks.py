@@ -1,0 +1,279 @@
+"""Promises of a model, its decoding and its loss. Each check says how far they are from being kept, 0 at best.
+
+The docstring of a check is what people read if it fails: what that means, and where to look.
+"""
+
+import math
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from seq2see.data import make_loader
+from seq2see.decoding import Hypothesis, beam_search, decode_sentences, greedy, teacher_forced
+from seq2see.options import DecodeOptions
+from seq2see.runs.selfcheck.fixture import NUM_PAIRS, Fixture
+from seq2see.runs.terminal import WIDTH
+from seq2see.text import BOS, EOS, PAD
+from seq2see.transformer import Transformer
+
+BEAM_SIZE = 4
+MOST_STEPS = 300  # for a batch to be learned by heart
+LEARNED = 0.1  # nats a token: each with a probability of about 0.9
+ROUNDING = 1e-9  # in double precision what is the same differs by about 1e-14
+_MOST_TOKENS = 16  # of an output: a new model seldom ends one
+_NUM_PLACES = 8  # in a target, behind which it is changed
+_NUM_LEARNED = 4  # pairs
+_WARMUP = 20  # steps
+_INDENT = " " * 8
+
+
+class Finding(NamedTuple):
+    """Whether a promise holds, and its row of the table; below that what it means if it does not."""
+
+    passed: bool
+    lines: list[str]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A promise that holds for every model; a decorator makes one of what measures it.
+
+    Args:
+        promise: what is promised.
+        unit: of what is measured.
+        tolerance: the most that it may be.
+        measure: how far a model is from keeping the promise.
+    """
+
+    promise: str
+    unit: str
+    tolerance: float
+    measure: Callable[[Fixture], float]
+
+    def run(self, fixture: Fixture) -> Finding:
+        """Measures it; what goes wrong in doing so is a finding, too, and ends nothing."""
+        try:
+            measured, meaning = self.measure(fixture), self.measure.__doc__ or ""
+        except Exception as error:
+            measured, meaning = math.nan, f"not measured, {type(error).__name__}: {error}"
+        passed = measured <= self.tolerance  # not if it is NaN
+        mark, numbers = "pass" if passed else "FAIL", (_shown(measured), _shown(self.tolerance))
+        row = f"  {mark}  {self.promise:<40} {numbers[0]:>7} {self.unit:<8} at most {numbers[1]}"
+        more = textwrap.wrap(" ".join(meaning.split()), WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
+        return Finding(passed, [row] if passed else [row, *more])
+
+
+def check(promise: str, unit: str, tolerance: float) -> Callable[[Callable[[Fixture], float]], Check]:
+    """Makes a `Check` of a function."""
+    return lambda measure: Check(promise, unit, tolerance, measure)
+
+
+def _shown(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) and number < 100_000 else f"{number:.2g}"
+
+
+@check("50 columns of padding change nothing", "logit", ROUNDING)
+def padding(fixture: Fixture) -> float:
+    """An output depends on the other texts of its batch.
+
+    Follow src_mask from the Transformer into every attention.
+    """
+    model, batch = fixture.model, fixture.batch
+    shape, real = (NUM_PAIRS, fixture.num_columns), batch.tgt_out != PAD
+    with torch.inference_mode():
+        logits = model(batch.src, batch.src_mask, batch.tgt_in)
+        padded = model(
+            torch.cat((batch.src, _random_ids(model.source_embedding.num_embeddings, *shape)), dim=1),
+            torch.cat((batch.src_mask, torch.zeros(shape, dtype=torch.bool)), dim=1),
+            torch.cat((batch.tgt_in, _random_ids(model.target_embedding.num_embeddings, *shape)), dim=1),
+        )
+    return _distance(padded[:, : real.shape[1]][real], logits[real])
+
+
+@check("later targets change no earlier logit", "logit", ROUNDING)
+def causality(fixture: Fixture) -> float:
+    """The decoder sees what it is to predict: training looks better than it is.
+
+    Look at causal=True in transformer/layers.py, and at attention/masks.py.
+    """
+    model, batch = fixture.model, fixture.batch
+    num_targets = batch.tgt_in.shape[1]
+    others = _random_ids(model.target_embedding.num_embeddings, *batch.tgt_in.shape)
+    changes = []
+    with torch.inference_mode():
+        logits = model(batch.src, batch.src_mask, batch.tgt_in)
+        for place in torch.linspace(1, num_targets, min(_NUM_PLACES, num_targets)).round().long().tolist():
+            changed = torch.cat((batch.tgt_in[:, :place], others[:, place:]), dim=1)
+            found = model(batch.src, batch.src_mask, changed)
+            changes.append(_distance(found[:, :place], logits[:, :place]))
+    return _greatest(changes)
+
+
+@check("the batch changes no output", "outputs", 0)
+def batches(fixture: Fixture) -> int:
+    """What is decoded together changes the result, of greedy decoding or of beam search.
+
+    If padding holds above, look at how decoding/greedy.py and decoding/beam.py let rows go that are done.
+    """
+    return sum(
+        _num_other(_decoded(fixture, beam_size, batch_size), _decoded(fixture, beam_size, 1))
+        for beam_size in (1, BEAM_SIZE)
+        for batch_size in (3, NUM_PAIRS)
+    )
+
+
+@check("a beam of one = greedy", "outputs", 0)
+def beam_of_one(fixture: Fixture) -> int:
+    """The two searches disagree where they must not.
+
+    Look at how decoding/beam.py scores and ends hypotheses.
+    """
+    model, batch, limits = fixture.model, fixture.batch, [_longest(fixture)] * NUM_PAIRS
+    found = beam_search(model, batch.src, batch.src_mask, max_lengths=limits, beam_size=1)
+    expected = greedy(model, batch.src, batch.src_mask, max_lengths=limits)
+    return _num_other([hypotheses[0] for hypotheses in found], expected)
+
+
+@check("decoding with a cache = without one", "logit", ROUNDING)
+def cache(fixture: Fixture) -> float:
+    """A step sees other keys, values or positions than the whole pass.
+
+    Look at the cache in attention/multihead.py, and at the positions in Transformer.decode.
+    """
+    model, batch = fixture.model, fixture.batch
+    tgt_in = batch.tgt_in[:, :_MOST_TOKENS]
+    with torch.inference_mode():
+        memory, state = model.encode(batch.src, batch.src_mask), model.new_cache()
+        steps = [model.decode(token, memory, batch.src_mask, state) for token in tgt_in.split(1, dim=1)]
+        return _distance(torch.cat(steps, dim=1), model.decode(tgt_in, memory, batch.src_mask))
+
+
+@check("scores are of the softmax of the loss", "nats", ROUNDING)
+def scores(fixture: Fixture) -> float:
+    """What a text scores is not what the model gives it in training.
+
+    Look at next_log_probs in decoding/hypothesis.py, at decoding/forced.py, and at tgt_in in data/encoded.py.
+    """
+    loader = make_loader(fixture.encoded, batch_size=3, shuffle=False, seed=0)
+    found = list(teacher_forced(fixture.model, loader).totals)
+    written = [(own, True) for own in fixture.targets]
+    for hypothesis in (*_decoded(fixture, 1, NUM_PAIRS), *_decoded(fixture, BEAM_SIZE, NUM_PAIRS)):
+        found.append(hypothesis.score)
+        written.append((hypothesis.ids, hypothesis.ended))
+    differences = []
+    with torch.inference_mode():
+        for place, (score, (ids, ended)) in enumerate(zip(found, written, strict=True)):
+            logits, labels = _alone(fixture.model, fixture.sources[place % NUM_PAIRS], ids)
+            num_labels = len(ids) + ended
+            nats = F.cross_entropy(logits[:num_labels], labels[:num_labels], reduction="sum")
+            differences.append(abs(score + float(nats)))
+    return _greatest(differences)
+
+
+@check("the loss is the same in any batches", "nats", ROUNDING)
+def loss(fixture: Fixture) -> float:
+    """Loss or gradient depend on how pairs are batched or accumulated, padding counts, or inputs show the labels.
+
+    Look at training_step in training/module.py, and at tgt_in in data/encoded.py.
+    """
+    # one optimiser step over all pairs; what is expected is made of each pair alone, from inputs that are written here
+    rate = fixture.trained.options.optim.label_smoothing or 0.1
+    model = deepcopy(fixture.model)
+    rows = [_alone(model, *ids) for ids in zip(fixture.sources, fixture.targets, strict=True)]
+    logits, labels = (torch.cat(parts) for parts in zip(*rows, strict=True))
+    F.cross_entropy(logits, labels, label_smoothing=rate).backward()
+    expected = [F.cross_entropy(logits.detach(), labels), *_gradients(model)]
+    differences = []
+    for num_batches in (1, 4, NUM_PAIRS):
+        module = fixture.training_module(deepcopy(fixture.model), smoothing=rate, accumulate=num_batches)
+        for number, indices in enumerate(torch.arange(NUM_PAIRS).chunk(num_batches)):
+            objective = module.training_step(fixture.encoded.batch(indices.tolist()), number)
+            (objective / num_batches).backward()  # as Lightning does
+        module.on_before_optimizer_step(torch.optim.SGD(module.parameters(), lr=0.0))
+        found = [torch.tensor(module.take_train_loss(), dtype=torch.float64), *_gradients(module.model)]
+        differences += map(_distance, found, expected)
+    return _greatest(differences)
+
+
+@check(f"a few pairs are learned in {MOST_STEPS} steps", "nats", LEARNED)
+def by_heart(fixture: Fixture) -> float:
+    """A new model of this shape does not learn four pairs by heart, so it will learn no others.
+
+    A part of it gets no gradient, or none that helps: look at what you changed in the model, and at the loss.
+    """
+    trained = fixture.trained
+    first = {tuple(source): index for index, source in reversed(list(enumerate(fixture.sources)))}
+    batch = fixture.encoded.batch(sorted(first.values())[:_NUM_LEARNED])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = Transformer(
+            replace(fixture.model.options, dropout=0.0, attention_dropout=0.0),
+            trained.source_tokenizer.vocab_size,
+            trained.target_tokenizer.vocab_size,
+            shared_vocabulary=bool(trained.options.tokenizer.shared),
+        )
+        module = fixture.training_module(model)
+        optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.0)
+        highest = min(0.35 / model.d_model, 8e-3)  # at 3e-3 a post-norm model of width 256 diverges
+        nats = float("nan")
+        for step in range(MOST_STEPS):
+            objective = module.training_step(batch, step)
+            nats = module.take_train_loss()
+            if nats <= LEARNED:
+                break
+            optimizer.zero_grad()
+            objective.backward()
+            module.on_before_optimizer_step(optimizer)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.param_groups[0]["lr"] = highest * min((step + 1) / _WARMUP, 1.0)
+            optimizer.step()
+    return nats
+
+
+def _alone(model: Transformer, source: Sequence[int], target: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Logits (T, V) and labels (T,) of one pair, EOS included."""
+    src, tgt_in = torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *target]])
+    return model(src, torch.ones_like(src, dtype=torch.bool), tgt_in)[0], torch.tensor([*target, EOS])
+
+
+def _gradients(model: Transformer) -> list[Tensor]:
+    return [torch.zeros_like(own) if own.grad is None else own.grad for own in model.parameters()]
+
+
+def _decoded(fixture: Fixture, beam_size: int, batch_size: int) -> list[Hypothesis]:
+    """The best hypothesis of each source."""
+    limit = replace(fixture.trained.length_limit, cap=_longest(fixture))
+    options = DecodeOptions(beam_size=beam_size, batch_size=batch_size)
+    return [found[0] for found in decode_sentences(fixture.model, fixture.sources, limit=limit, options=options)]
+
+
+def _longest(fixture: Fixture) -> int:
+    return min(_MOST_TOKENS, fixture.trained.length_limit.cap or _MOST_TOKENS)
+
+
+def _num_other(found: Sequence[Hypothesis], expected: Sequence[Hypothesis]) -> int:
+    return sum(
+        here.ids != there.ids or here.ended != there.ended or not abs(here.score - there.score) <= ROUNDING
+        for here, there in zip(found, expected, strict=True)
+    )
+
+
+def _random_ids(vocab_size: int, *shape: int) -> Tensor:
+    """Any ids of a vocabulary, int64; always the same."""
+    return torch.randint(vocab_size, shape, generator=torch.Generator().manual_seed(0))
+
+
+def _distance(found: Tensor, expected: Tensor) -> float:
+    """The greatest difference between two numbers at the same place; NaN if one is NaN."""
+    return float((found - expected).abs().max())
+
+
+def _greatest(numbers: Iterable[float]) -> float:
+    """The greatest number; NaN if one is NaN."""
+    return float(torch.tensor(list(numbers), dtype=torch.float64).max())
