@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -30,7 +31,7 @@ from seq2see.options import (
     TranslationFormat,
 )
 from seq2see.runs.translate import translate
-from seq2see.runs.translate.lines import MOST, chunks_of, read_chunks
+from seq2see.runs.translate.lines import MOST, chunks_of, read_chunks, read_lines
 from seq2see.runs.translate.messages import Messages
 from seq2see.runs.translate.prompt import Conversation
 from seq2see.text import EOS, UNK, Tokenizer
@@ -483,3 +484,17 @@ def test_at_a_terminal_there_is_a_prompt_in_utf8(small_run: Path) -> None:
         process.kill()
         process.wait()
         os.close(terminal)
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ("a b\nc\n".encode("utf-16-le"), "line 1: a zero byte, which no text has (is it UTF-16?)"),
+        ("a b\n".encode("utf-16"), "line 1: not UTF-8 but UTF-16: convert the file"),
+        (b"a b\nc\0d\n", "line 2: a zero byte"),
+    ],
+)
+def test_what_is_no_text_is_refused_with_its_line(tmp_path: Path, raw: bytes, message: str) -> None:
+    (tmp_path / "in.txt").write_bytes(raw)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        list(read_lines(str(tmp_path / "in.txt")))

@@ -256,7 +256,8 @@ def _leakage(report: DataReport) -> Iterable[Row]:
     if not report.leaks:
         yield ("none: there is no other split than train",)
     elif not any(each.same_source for each in report.leaks):
-        yield (f"none: no source is in two of {', '.join(report.splits)}",)
+        none = "" if any(each.same_target for each in report.leaks) else "none: "
+        yield (f"{none}no source is in two of {', '.join(report.splits)}",)
     shared = [each for each in report.leaks if each.same_source or each.same_target]
     if shared:
         yield ("", "same source", "same pair", "same target")

@@ -3,6 +3,7 @@ r"""Lines that come in: some at a time, from a file as they stand, from a pipe a
 Only `\n` or `\r\n` ends a line. A blank line is empty or white space of any kind.
 """
 
+import codecs
 import os
 import stat
 import sys
@@ -20,6 +21,7 @@ from seq2see.tasks.opening import opened
 FIRST, MOST = 64, 1_024  # lines translated together: few at first, so that something is soon to be seen
 PAUSE = 0.1  # seconds without a line, after which those that have come are translated
 LONGEST = 1.0  # seconds that lines are waited for once the first has come
+_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")  # gzip, bzip2, xz, zstd
 
 
 def chunks_of(lines: Iterable[str]) -> Iterator[list[str]]:
@@ -109,11 +111,19 @@ def _decoded(line: bytes, path: str | None, number: int) -> str:
     if number == 1:
         line = line.removeprefix(b"\xef\xbb\xbf")
     try:
-        return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+        text = line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:
+        fault, remedy = f"not UTF-8 ({error.reason})", "convert the file to UTF-8"
+        if number == 1 and line.startswith(_PACKED):
+            fault, remedy = "packed, not text", "unpack it on the way, as gunzip -c does, or name the file with input="
+        elif number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            fault = "not UTF-8 but UTF-16"
+        raise ValueError(f"{_name(path)}, line {number}: {fault}: {remedy}") from error
+    if "\0" in text:
         raise ValueError(
-            f"{_name(path)}, line {number}: not UTF-8 ({error.reason}): convert the file to UTF-8"
-        ) from error
+            f"{_name(path)}, line {number}: a zero byte, which no text has (is it UTF-16?): convert the file to UTF-8"
+        )
+    return text
 
 
 def _as_they_come(stream: BinaryIO, path: str | None) -> Iterator[list[str]]:
