@@ -607,3 +607,9 @@ def test_an_edited_file_is_read_anew_though_size_and_time_are_the_same(tmp_path)
         parquet.write_table(pyarrow.table({"source": [text], "target": [text]}), path)
         os.utime(path, (1e9, 1e9))
         assert read(path)[0] == [(text, text)]
+
+
+@pytest.mark.parametrize(("features", "side"), [(0, "source"), (1, "target")])
+def test_a_column_of_tags_that_is_a_side_too_is_refused(tmp_path, features, side):
+    said = complaint(tmp_path / "x.tsv", "V;PST\tgehen\tging\n", features=features)
+    assert f"x.tsv, line 1: column {features} is task.features and the {side}, set task.source and task.target" in said

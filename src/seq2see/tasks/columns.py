@@ -67,6 +67,9 @@ def pairs_of_rows(
     if columns.are_chosen:
         source, target, features = (_place(key, getattr(columns, key), first, bad_lines, delimiter) for key in _KEYS)
         num_fields = len(header)
+        if features is not None and features in (source, target):  # where only the features are chosen
+            side, fault = SIDES[features == target], f"column {features} is task.features"
+            raise bad_lines.error(number, f"{fault} and the {side}", "set task.source and task.target too")
     assert source is not None and target is not None
     if delimiter == "," and (hint := _say_delimiter(header, delimiter)):
         notes.append(f"{bad_lines.name}, line {number}: separated at its commas{hint}")
