@@ -219,7 +219,7 @@ def _require_path(key: str, value: str, path: str) -> None:
 def _nearest(name: str, names: list[str]) -> str:
     near = difflib.get_close_matches(name, names, n=2, cutoff=0.7)
     near += [other for other in names if other.split(".")[-1] == name.split(".")[-1] and other not in near]
-    return f"; did you mean {' or '.join(near[:2])}?" if near else "; --help lists the keys"
+    return f"; did you mean {' or '.join(near[:2])}?" if near else "; --help says where all keys stand"
 
 
 def _leaves(schema: type, prefix: str = "") -> dict[str, Any]:
