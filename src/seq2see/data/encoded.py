@@ -1,7 +1,8 @@
 """Pairs as ids in flat arrays, and how some of them become one padded batch."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, islice, repeat
+from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -87,41 +88,8 @@ class Texts(NamedTuple):
         return tokens, real
 
 
-class Part(NamedTuple):
-    """Some encoded pairs."""
-
-    source: Texts
-    target: Texts
-    ids: np.ndarray  # their places in the list that was encoded, int64 (pairs,)
-    num_dropped: int  # pairs among them that were left out
-
-
-def encoded_parts(
-    pairs: Iterable[Pair], source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, *, max_length: int | None
-) -> Iterator[Part]:
-    """Tokenises pairs part by part, as `EncodedPairs.from_pairs` says."""
-    rest, num_seen, num_kept = iter(pairs), 0, 0
-    while some := list(islice(rest, _PAIRS_AT_ONCE)):
-        source = Texts.of(source_tokenizer.encode_batch(pair.source for pair in some))
-        target = Texts.of(target_tokenizer.encode_batch(pair.target for pair in some))
-        ids = np.arange(num_seen, num_seen + len(some))
-        if max_length is not None:
-            fits = np.maximum(source.lengths, target.lengths) <= max_length
-            source, target, ids = source.only(fits), target.only(fits), ids[fits]
-        num_seen += len(some)
-        num_kept += len(ids)
-        yield Part(source, target, ids, len(some) - len(ids))
-    if num_seen and not num_kept:
-        raise ValueError(
-            f"data.max_length ({max_length}) leaves none of the {num_seen} pairs: each has a side with more tokens,"
-            " the end included; set a larger data.max_length"
-        )
-
-
 class EncodedPairs(Dataset[Batch]):
-    """Tokenised pairs in four flat arrays: small in memory, quick to pickle for a worker process.
-
-    `pairs[indices]` and `pairs.batch(indices)` are the same: a `Batch` of those pairs.
+    """Tokenised pairs in a few flat arrays, in memory or mapped from files; `pairs[indices]` is a `Batch` of them.
 
     Args:
         source: the tokens of all sources.
@@ -153,10 +121,44 @@ class EncodedPairs(Dataset[Batch]):
         Raises:
             ValueError: there are pairs and all of them are longer than `max_length`.
         """
-        parts = list(encoded_parts(pairs, source_tokenizer, target_tokenizer, max_length=max_length))
-        sources, targets, ids, num_dropped = zip(*parts, strict=True) if parts else ((), (), (), ())
-        all_ids = np.concatenate([np.zeros(0, dtype=np.int64), *ids])
-        return cls(Texts.joined(sources), Texts.joined(targets), ids=all_ids, num_dropped=sum(num_dropped))
+        rest, num_seen = iter(pairs), 0
+        sources, targets, ids = [], [], [np.zeros(0, dtype=np.int64)]
+        while some := list(islice(rest, _PAIRS_AT_ONCE)):
+            source = Texts.of(source_tokenizer.encode_batch(pair.source for pair in some))
+            target = Texts.of(target_tokenizer.encode_batch(pair.target for pair in some))
+            fits = np.full(len(some), True)
+            if max_length is not None:
+                fits = np.maximum(source.lengths, target.lengths) <= max_length
+                source, target = source.only(fits), target.only(fits)
+            sources.append(source)
+            targets.append(target)
+            ids.append(num_seen + np.flatnonzero(fits))
+            num_seen += len(some)
+        all_ids = np.concatenate(ids)
+        if num_seen and not len(all_ids):
+            raise ValueError(
+                f"data.max_length ({max_length}) leaves none of the {num_seen} pairs: each has a side with more "
+                "tokens, the end included; set a larger data.max_length"
+            )
+        num_dropped = num_seen - len(all_ids)
+        return cls(Texts.joined(sources), Texts.joined(targets), ids=all_ids, num_dropped=num_dropped)
+
+    def save(self, folder: Path) -> None:
+        """Writes the arrays into files of a folder, for `mapped`."""
+        counts = np.array([self.num_dropped])
+        for number, array in enumerate((*self._source, *self._target, self._ids, counts)):
+            np.save(folder / f"{number}.npy", array)
+
+    @classmethod
+    def mapped(cls, folder: Path) -> Self:
+        """The pairs that were saved, which stay in their files: any number of them takes hardly any memory.
+
+        Raises:
+            OSError: a file is missing.
+            ValueError: one is damaged.
+        """
+        arrays = [np.asarray(np.load(folder / f"{number}.npy", mmap_mode="r")) for number in range(6)]
+        return cls(Texts(*arrays[:2]), Texts(*arrays[2:4]), ids=arrays[4], num_dropped=int(arrays[5][0]))
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -16,13 +16,10 @@ class BadLines:
     def __init__(self, name: str, on_bad_line: OnBadLine, unit: str = "line") -> None:
         self.name = name
         self.unit = unit
+        self.num_blank = 0
         self._on_bad_line = on_bad_line
-        self._num_blank = self._num_bad = 0
+        self._num_bad = 0
         self._first = ""  # of the bad ones
-
-    def add_blank(self) -> None:
-        """Skips and counts a blank line."""
-        self._num_blank += 1
 
     def add(self, number: int, fault: str, remedy: str, *, name: str | None = None) -> None:
         """Skips and counts line `number`, from 1, of the file (of `name`, if it is given).
@@ -41,10 +38,10 @@ class BadLines:
 
     def notes(self) -> list[str]:
         """The counts, for people."""
-        first = f", the first is {self._first}"
+        counts = (self.num_blank, "blank", ""), (self._num_bad, "bad", f", the first is {self._first}")
         return [
             f"{self.name}: {number:,} {kind} {self.unit}{'s' * (number > 1)} skipped{more}"
-            for number, kind, more in ((self._num_blank, "blank", ""), (self._num_bad, "bad", first))
+            for number, kind, more in counts
             if number
         ]
 

@@ -1,6 +1,7 @@
 """Which parts of a line are the source, the target and the features, and the pair that they make."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain
 from typing import NamedTuple
@@ -8,12 +9,15 @@ from typing import NamedTuple
 from seq2see.tasks.bad_lines import BadLines
 from seq2see.tasks.lines import Object, Row, is_blank
 from seq2see.tasks.pairs import Pair
-from seq2see.text import DataError, one_word, split_tags, tagged
+from seq2see.text import DataError, split_tags, tagged
 
 SIDES = ("source", "target")  # and the names of columns and keys, where none are chosen
 _KEYS = (*SIDES, "features")
 _DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma"}
-_JSON_TYPES = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
+_MAY_BE_A_NAME = re.compile(  # of a column: of a language, or of a role
+    r"[a-z]{2,3}([-_][a-z]{2,4})?|source|target|input|output|text|word|lemma|form|english|german|french|spanish|chinese",
+    re.IGNORECASE,
+)
 
 
 class Columns(NamedTuple):
@@ -61,18 +65,22 @@ def pairs_of_rows(
     first = next(rows, None)
     if first is None:
         return columns
-    (number, header), asked = first, columns
-    columns = _completed(columns, first, bad_lines, notes)
-    source, target, features, num_fields = 0, 1, None, 2
+    number, header = first
+    columns = _completed(columns, header, f"{bad_lines.name}, line {number}", notes, delimiter)
+    places: list[int | None] = [0, 1, None]
+    num_fields = 2
     if columns.are_chosen:
-        source, target, features = (_place(key, getattr(columns, key), first, bad_lines, delimiter) for key in _KEYS)
         num_fields = len(header)
-        if features is not None and features in (source, target):  # where only the features are chosen
-            side, fault = SIDES[features == target], f"column {features} is task.features"
-            raise bad_lines.error(number, f"{fault} and the {side}", "set task.source and task.target too")
+        for index, (key, column) in enumerate(zip(_KEYS, columns, strict=False)):
+            place = places[index] = None if column is None else _place(column, header)
+            if place is None and column is not None:
+                fault, remedy = _say_no_column(key, column, header)
+                raise bad_lines.error(number, fault, remedy + _say_delimiter(header, delimiter))
+    source, target, features = places
     assert source is not None and target is not None
-    if delimiter == "," and (hint := _say_delimiter(header, delimiter)):
-        notes.append(f"{bad_lines.name}, line {number}: separated at its commas{hint}")
+    if features is not None and features in (source, target):  # where only the features are chosen
+        fault = f"column {features} is task.features and the {SIDES[features == target]}"
+        raise bad_lines.error(number, fault, "set task.source and task.target too")
     for number, fields in rows if columns.have_names else chain([first], rows):
         if len(fields) != num_fields:
             fault = f"{_fields(len(fields))} where {num_fields} {'was' if num_fields == 1 else 'were'} expected"
@@ -82,48 +90,50 @@ def pairs_of_rows(
         pair = _pair(before, fields[source], fields[target], number, bad_lines)
         if pair is not None:
             yield pair
-    return columns if columns.have_names else asked
-
-
-def _completed(columns: Columns, first: Row, bad_lines: BadLines, notes: list[str]) -> Columns:
-    """Source and target by name where a header offers exactly these two, or where only the features are chosen."""
-    number, header = first
-    if not columns.are_chosen and sorted(header) == sorted(SIDES):
-        notes.append(
-            f"{bad_lines.name}, line {number}: read as the names of the columns, "
-            "set task.source=0 task.target=1 if it is a pair"
-        )
-        return columns._replace(source=SIDES[0], target=SIDES[1])
-    if columns.features is not None and columns.source is None:
-        source, target = (0, 1) if _number(columns.features) is not None else SIDES
-        return columns._replace(source=source, target=target)
     return columns
 
 
-def _number(column: str | int | None) -> int | None:
-    """The column's number; None if it is chosen by name, or not at all."""
+def _completed(columns: Columns, header: list[str], where: str, notes: list[str], delimiter: str) -> Columns:
+    """Source and target by name where a header offers exactly these two, or where only the features are chosen."""
+    if columns.features is not None and columns.source is None:
+        source, target = SIDES if columns.have_names else (0, 1)
+        return columns._replace(source=source, target=target)
+    if columns.are_chosen:
+        return columns
+    if sorted(header) == sorted(SIDES):
+        notes.append(f"{where}: read as the names of the columns, set task.source=0 task.target=1 if it is a pair")
+        return columns._replace(source=SIDES[0], target=SIDES[1])
+    if len(header) == 2 and all(map(_MAY_BE_A_NAME.fullmatch, header)):
+        source, target = header
+        notes.append(
+            f"{where}: read as a pair, set task.source={source} task.target={target} if it is the names of the columns"
+        )
+    if delimiter == "," and (hint := _say_delimiter(header, delimiter)):
+        notes.append(f"{where}: separated at its commas{hint}")
+    return columns
+
+
+def _number(column: str | int) -> int | None:
+    """The column's number; None if it is chosen by name."""
     if isinstance(column, str):
         return int(column) if column.isascii() and column.isdigit() else None
     return column
 
 
-def _place(key: str, column: str | int | None, first: Row, bad_lines: BadLines, delimiter: str) -> int | None:
-    number, header = first
-    place, name = _number(column), str(column)
-    if column is None or (place is not None and 0 <= place < len(header)):
-        return place
-    if place is None and header.count(name) == 1:
-        return header.index(name)
-    if place is not None:
-        fault = f"no column {place} (task.{key}): there are {_fields(len(header))}, counted from 0"
-        remedy = f"choose another task.{key}{_say_delimiter(header, delimiter)}"
-    elif name in header:
-        fault, remedy = f"{header.count(name)} columns are named '{name}'", f"choose task.{key} by number"
-    else:
-        by_number = "choose by number, as in task.source=0 task.target=1, if this line is none of names"
-        fault = f"no column '{name}' (task.{key})"
-        remedy = f"{_say_near(name, header)}; {by_number}{_say_delimiter(header, delimiter)}"
-    raise bad_lines.error(number, fault, remedy)
+def _place(column: str | int, names: Sequence[str]) -> int | None:
+    """Where the column stands; None if there is no such one, or there are several."""
+    place = _number(column)
+    if place is None:
+        return names.index(str(column)) if names.count(str(column)) == 1 else None
+    return place if 0 <= place < len(names) else None
+
+
+def _say_no_column(key: str, column: str | int, names: Sequence[str]) -> tuple[str, str]:
+    name = str(column)
+    if name in names:
+        return f"{names.count(name)} columns are named '{name}'", f"choose task.{key} by number"
+    remedy = f"{_say_near(name, names)}; by number they are counted from 0, as in task.source=0 task.target=1"
+    return f"no column '{name}' (task.{key})", remedy
 
 
 def _say_near(name: str, names: Iterable[str]) -> str:
@@ -160,8 +170,7 @@ def _pair(before: str, source: str, target: str, number: int, bad_lines: BadLine
     """A pair, or None where a side is blank."""
     for side, text in zip(SIDES, (source, target), strict=True):
         if is_blank(text):
-            bad_lines.add(number, *say_blank(side, text))
-            return None
+            return bad_lines.add(number, *say_blank(side, text))
     return Pair(before + source, target)
 
 
@@ -189,19 +198,19 @@ def pairs_of_objects(objects: Iterable[Object], columns: Columns, bad_lines: Bad
         target = None if source is None else _text(target_key, "target", keys, number, bad_lines)
         if source is None or target is None:
             continue
-        before = "" if columns.features is None else _tags(columns, keys, number, bad_lines)
+        before = "" if columns.features is None else _before(columns, keys, number, bad_lines)
         pair = None if before is None else _pair(before, source, target, number, bad_lines)
         if pair is not None:
             yield pair
 
 
-def named(columns: Columns, there: list[str], name: str) -> Columns:
+def named(columns: Columns, names: list[str], title: str) -> Columns:
     """The columns of a table, all by name.
 
     Args:
         columns: by name or number; source and target are `source` and `target` where none are chosen.
-        there: the names of the table's columns.
-        name: the file.
+        names: of the table's columns.
+        title: of the table.
 
     Raises:
         DataError: the table has no such column.
@@ -209,23 +218,23 @@ def named(columns: Columns, there: list[str], name: str) -> Columns:
     chosen = dict(zip(_KEYS, columns, strict=False))
     for key, default in zip(chosen, (*SIDES, None), strict=True):
         column = default if chosen[key] is None else chosen[key]
-        place = None if column in there else _number(column)
-        if place is not None and 0 <= place < len(there):
-            column = there[place]
-        if column is not None and column not in there and "translation" not in there:
-            raise DataError(f"{name}: no column '{column}' (task.{key}), {_say_near(str(column), there)}")
+        place = None if column is None else _place(column, names)
+        if place is not None:
+            column = names[place]
+        elif column is not None and "translation" not in names:
+            raise DataError(f"{title}: {', '.join(_say_no_column(key, column, names))}")
         chosen[key] = column
     return columns._replace(**chosen)
 
 
 def _text(key: str, side: str, keys: Mapping[str, object], number: int, bad_lines: BadLines) -> str | None:
     """The text under the key; None where there is none."""
-    value = keys.get(key)
     if key not in keys:
         return bad_lines.add(number, f"no key '{key}'", f"{_say_near(key, keys)}; choose with task.{side}")
+    value = keys[key]
     if not isinstance(value, str):
-        kind = "null" if value is None else f"{_JSON_TYPES.get(type(value), type(value).__name__)}, not text"
-        return bad_lines.add(number, f"'{key}' is {kind}", "write it as text in quotes")
+        shown = "null" if value is None else f"{value!r:.40}"
+        return bad_lines.add(number, f"'{key}' is {shown}, not text", "write it as text in quotes")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
@@ -233,18 +242,13 @@ def _text(key: str, side: str, keys: Mapping[str, object], number: int, bad_line
     return value
 
 
-def _tags(columns: Columns, keys: Mapping[str, object], number: int, bad_lines: BadLines) -> str | None:
+def _before(columns: Columns, keys: Mapping[str, object], number: int, bad_lines: BadLines) -> str | None:
     """What stands before the source; the tags may be a list of texts. None where they are no tags."""
-    key, separator = str(columns.features), columns.separator
-    listed = keys.get(key)
-    if not (isinstance(listed, list) and all(isinstance(tag, str) for tag in listed)):
-        text = _text(key, "features", keys, number, bad_lines)
-        return None if text is None else columns.before(text)
-    tags = [one_word(tag) for tag in listed if tag and not tag.isspace()]
-    if _text(key, "features", {key: separator.join(tags)}, number, bad_lines) is None:
-        return None
-    for tag in tags:
-        if separator in tag:
-            fault = f"'{key}' has the tag '{tag}' with '{separator}' in it"
+    key, tags = str(columns.features), keys.get(str(columns.features))
+    if isinstance(tags, list) and all(isinstance(tag, str) for tag in tags):
+        if any(columns.separator in tag for tag in tags):
+            fault = f"'{key}' is {tags!r:.40}, with '{columns.separator}' in a tag"
             return bad_lines.add(number, fault, "set another task.features_separator")
-    return tagged(tags, "", separator)
+        keys = {key: columns.separator.join(tags)}
+    field = _text(key, "features", keys, number, bad_lines)
+    return None if field is None else columns.before(field)
