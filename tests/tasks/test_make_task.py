@@ -16,6 +16,7 @@ WITH_OOD = [
     ("numbers", {"source": "zh", "max_number": 29_999}),
     ("numbers", {"target": "de"}),
     ("dates", {"first_year": 2020, "last_year": 2020}),
+    ("translation", {}),
 ]
 ALL = [*WITH_OOD, ("scan", {})]
 
@@ -55,7 +56,7 @@ def test_the_split_ood_is_described_leaves_the_others_alone_and_may_be_left_out(
     (some, task), (none, without) = (splits(kind, options, ood_size=size) for size in (50, 0))
 
     assert len(some["ood"]) == 50 and task.ood
-    assert none["ood"] == [] and without.ood == ""
+    assert list(none["ood"]) == [] and without.ood == ""
     assert all(some[split] == none[split] for split in SPLITS[:3])
 
 

@@ -244,19 +244,14 @@ def _num2words(key: str, language: str) -> Callable[[int], list[Word]]:
         ) from error
     if language not in package.CONVERTER_CLASSES:  # it would take "estonian" for "es", Spanish
         others = ", ".join(sorted(set(package.CONVERTER_CLASSES) - set(FORMS)))
-        raise ValueError(
-            f"{key} ({language}) is neither built in nor a language of the installed num2words: choose one of "
-            f"{built_in}, {others}; a newer num2words may know more: pip install -U 'seq2see[numbers]'"
-        )
+        raise ValueError(f"{key} ({language}) is no language of num2words: choose one of {built_in}, {others}")
 
     def write(number: int) -> list[Word]:
         try:
-            text = package.num2words(number, lang=language)
+            return [Word(word, 0) for word in package.num2words(number, lang=language).split()]
         except Exception as error:  # whatever its rules for a language run into
             raise ValueError(
-                f"{key} ({language}): num2words cannot write {number} ({error!r}): choose another language, or a "
-                "smaller task.max_number"
+                f"{key} ({language}): num2words cannot write {number} ({error!r}): choose another language"
             ) from error
-        return [Word(word, 0) for word in text.split()]
 
     return write
