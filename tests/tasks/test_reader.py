@@ -130,7 +130,7 @@ def test_blank_lines_of_any_white_space_are_skipped_and_counted(tmp_path):
 GOOD = {"tsv": b"a\tb\n", "csv": b"a,b\n", "jsonl": b'{"source":"a","target":"b"}\n'}
 LATIN = "not UTF-8 (byte 0xF6 at byte 4 of the line, in cp1252 it is 'ö'), save the file as UTF-8, or set"
 BAD_LINES = {  # after a good one
-    "three fields": ("tsv", "c\td\te", "3 fields where 2 were expected, remove a separator, choose columns as in"),
+    "three fields": ("tsv", "c\td\te", "3 fields where 2 were expected, write source and target with one tab between, or choose"),
     "one field": ("tsv", "c d", "1 field where 2 were expected, write source and target with one tab between"),
     "empty target": ("tsv", "c d\t", "empty target, fill it in or remove the line"),
     "blank target": ("tsv", "c d\t  ", "blank target, fill it in"),
@@ -199,7 +199,7 @@ def test_other_delimiters_are_set_and_a_semicolon_is_suggested(tmp_path):
     assert read(path, 'a\t"b\tc"\n', delimiter="tab")[0] == [("a", "b\tc")]
     assert "data.delimiter=tab" in complaint(path, "a\tb\n")
     assert read(tmp_path / "x.tsv", 'a|"b\n', delimiter="|")[0] == [("a", '"b')]
-    assert "with one bar between" in complaint(tmp_path / "x.tsv", "a\n", delimiter="|")
+    assert "with one '|' between" in complaint(tmp_path / "x.tsv", "a\n", delimiter="|")
 
 
 def test_json_is_a_list_an_object_with_a_list_one_object_or_one_a_line(tmp_path):
@@ -406,7 +406,7 @@ def test_parallel_lines_keep_their_tabs_and_a_line_that_is_blank_in_one_file_is_
     assert notes == [looks, f"{shown}: 1 blank line skipped"]
 
     sides[1].write_bytes(b"d\n \n\n")
-    assert complaint(sides).startswith("x.de, line 3: empty target")
+    assert complaint(sides).startswith("x.en.gz and x.de, line 3: empty target")
     with pytest.raises(ValueError, match="parallel files have none"):
         read(sides, source=0, target=1)
 

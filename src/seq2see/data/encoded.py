@@ -91,11 +91,7 @@ class Texts(NamedTuple):
 class EncodedPairs(Dataset[Batch]):
     """Tokenised pairs in a few flat arrays, in memory or mapped from files; `pairs[indices]` is a `Batch` of them.
 
-    Args:
-        source: the tokens of all sources.
-        target: the tokens of all targets.
-        ids: for each pair, its place in the list that was encoded, int64 (pairs,).
-        num_dropped: pairs that were left out because they were too long.
+    `ids` are the places of the pairs in the list that was encoded, int64 (pairs,), `num_dropped` those left out.
     """
 
     def __init__(self, source: Texts, target: Texts, *, ids: np.ndarray, num_dropped: int = 0) -> None:
@@ -116,10 +112,7 @@ class EncodedPairs(Dataset[Batch]):
         """Tokenises pairs, which are read once.
 
         Pairs with a side of more than `max_length` tokens, EOS included, are dropped and counted (None, for all but
-        training pairs: none is).
-
-        Raises:
-            ValueError: there are pairs and all of them are longer than `max_length`.
+        training pairs: none is). A ValueError if that leaves none.
         """
         rest, num_seen = iter(pairs), 0
         sources, targets, ids = [], [], [np.zeros(0, dtype=np.int64)]
@@ -151,12 +144,7 @@ class EncodedPairs(Dataset[Batch]):
 
     @classmethod
     def mapped(cls, folder: Path) -> Self:
-        """The pairs that were saved, which stay in their files: any number of them takes hardly any memory.
-
-        Raises:
-            OSError: a file is missing.
-            ValueError: one is damaged.
-        """
+        """The pairs that were saved, which stay in their files; an OSError or ValueError if one is gone or damaged."""
         arrays = [np.asarray(np.load(folder / f"{number}.npy", mmap_mode="r")) for number in range(6)]
         return cls(Texts(*arrays[:2]), Texts(*arrays[2:4]), ids=arrays[4], num_dropped=int(arrays[5][0]))
 

@@ -15,7 +15,6 @@ from functools import cache as once
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from seq2see.data import EncodedPairs, cache
 from seq2see.options import TrainOptions, tag_separator
@@ -25,6 +24,8 @@ from seq2see.runs.data import task_of, with_whole_paths
 from seq2see.runs.pair_digests import Plain, digest_of
 from seq2see.runs.tokenizers import Tokenizers, fit_tokenizers
 from seq2see.tasks import Pair, Task
+from seq2see.tasks.files import Files
+from seq2see.tasks.hub import Hub
 from seq2see.tasks.progress import watched
 from seq2see.text import DataError, Tokenizer
 
@@ -46,29 +47,20 @@ class EncodedDataset:
     digests: dict[str, Plain]  # by split
 
 
-@runtime_checkable
-class _Given(Protocol):
-    """A task whose pairs are not generated."""
-
-    def fingerprint(self) -> str | None:
-        """Digits for the bytes that the pairs are made from; None if they can be read only once."""
-        ...
-
-
+@dataclass
 class KeptTask:
     """A task whose pairs are at hand, but for those of training, which are made again if somebody asks for them."""
 
-    def __init__(self, options: TrainOptions, notes: list[str], ood: str, pairs: dict[str, Sequence[Pair]]) -> None:
-        self.notes = notes
-        self.ood = ood
-        self._options = options
-        self._pairs = pairs
+    options: TrainOptions
+    notes: list[str]
+    ood: str
+    kept: dict[str, Sequence[Pair]]
 
     def pairs(self, split: str) -> Sequence[Pair]:
         """The pairs of `train`, `valid`, `test` or `ood`."""
-        if split not in self._pairs:
-            self._pairs[split] = task_of(self._options).pairs(split)
-        return self._pairs[split]
+        if split not in self.kept:
+            self.kept[split] = task_of(self.options).pairs(split)
+        return self.kept[split]
 
 
 def corpus_of(options: TrainOptions, tokenizers: Tokenizers | None = None) -> EncodedDataset:
@@ -77,10 +69,6 @@ def corpus_of(options: TrainOptions, tokenizers: Tokenizers | None = None) -> En
     Args:
         options: as the user left them.
         tokenizers: those to go on with, and to add new symbols to; None: new ones.
-
-    Raises:
-        DataError: a file is wrong, or was changed while it was read.
-        ValueError: the options ask for what the pairs do not give.
     """
     task, begin = task_of(options), time.monotonic()
     key = _key(task, options, tokenizers)
@@ -88,7 +76,7 @@ def corpus_of(options: TrainOptions, tokenizers: Tokenizers | None = None) -> En
     if kept is not None:
         return kept
     dataset = _made(task, options, tokenizers)
-    if key is None or not (isinstance(task, _Given) or time.monotonic() - begin > WORTH_KEEPING):
+    if key is None or not (isinstance(task, Files | Hub) or time.monotonic() - begin > WORTH_KEEPING):
         return dataset
     if _key(task, options, tokenizers) != key:
         name = getattr(options.task, "path", None) or getattr(options.task, "train", None)
@@ -153,7 +141,7 @@ def _pair(source: str, target: str, links: list[list[int]] | None) -> Pair:
 
 def _key(task: Task, options: TrainOptions, tokenizers: Tokenizers | None) -> str | None:
     """32 hexadecimal digits for all that the data set is made from; None if it can be read only once."""
-    content = task.fingerprint() if isinstance(task, _Given) else ""
+    content = task.fingerprint() if isinstance(task, Files | Hub) else ""
     if content is None:
         return None
     made_from = {

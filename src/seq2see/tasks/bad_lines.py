@@ -5,13 +5,7 @@ from seq2see.text import DataError
 
 
 class BadLines:
-    """The lines of one file (or of two parallel ones) that give no pair.
-
-    Args:
-        name: the file as the user wrote it.
-        on_bad_line: whether a bad line raises or is skipped.
-        unit: what is counted in this format: `line`, `row` or `entry`.
-    """
+    """The lines of one file (or of two parallel ones) that give no pair; `unit` is `line`, `row` or `entry`."""
 
     def __init__(self, name: str, on_bad_line: OnBadLine, unit: str = "line") -> None:
         self.name = name
@@ -22,11 +16,7 @@ class BadLines:
         self._first = ""  # of the bad ones
 
     def add(self, number: int, fault: str, remedy: str, *, name: str | None = None) -> None:
-        """Skips and counts line `number`, from 1, of the file (of `name`, if it is given).
-
-        Raises:
-            DataError: bad lines are errors.
-        """
+        """Skips and counts line `number`, from 1, of the file (of `name`, if given); a DataError if bad lines are."""
         if self._on_bad_line is OnBadLine.error:
             raise self.error(number, fault, f"{remedy}, or set data.on_bad_line=skip", name=name)
         self._num_bad += 1

@@ -13,7 +13,7 @@ from seq2see.text import DataError, split_tags, tagged
 
 SIDES = ("source", "target")  # and the names of columns and keys, where none are chosen
 _KEYS = (*SIDES, "features")
-_DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma"}
+_SEPARATE = "write source and target with one {} between, or choose columns as in task.source=0 task.target=1"
 _MAY_BE_A_NAME = re.compile(  # of a column: of a language, or of a role
     r"[a-z]{2,3}([-_][a-z]{2,4})?|source|target|input|output|text|word|lemma|form|english|german|french|spanish|chinese",
     re.IGNORECASE,
@@ -21,19 +21,12 @@ _MAY_BE_A_NAME = re.compile(  # of a column: of a language, or of a role
 
 
 class Columns(NamedTuple):
-    """The columns that the user has chosen, each by name or 0-based number; None: not chosen.
-
-    Attributes:
-        source: column of the source.
-        target: column of the target.
-        features: column of tags that are put before the source, as `text.forms` says.
-        separator: what stands between two tags.
-    """
+    """The columns that the user has chosen, each by name or 0-based number; None: not chosen."""
 
     source: str | int | None = None
     target: str | int | None = None
-    features: str | int | None = None
-    separator: str = ";"
+    features: str | int | None = None  # of tags that are put before the source, as `text.forms` says
+    separator: str = ";"  # between two tags
 
     @property
     def are_chosen(self) -> bool:
@@ -57,9 +50,6 @@ def pairs_of_rows(
 
     Returns:
         the columns, those of a header by their names: the next file of the same set has it too.
-
-    Raises:
-        DataError: a column does not exist, or a line is bad and bad lines are errors.
     """
     rows = iter(rows)
     first = next(rows, None)
@@ -83,8 +73,9 @@ def pairs_of_rows(
         raise bad_lines.error(number, fault, "set task.source and task.target too")
     for number, fields in rows if columns.have_names else chain([first], rows):
         if len(fields) != num_fields:
-            fault = f"{_fields(len(fields))} where {num_fields} {'was' if num_fields == 1 else 'were'} expected"
-            bad_lines.add(number, fault, _remedy(fields, columns, delimiter))
+            fault = f"{len(fields)} field{'s' * (len(fields) != 1)} where {num_fields} were expected"
+            remedy = "give it as many as the first line" if columns.are_chosen else _SEPARATE.format(_named(delimiter))
+            bad_lines.add(number, fault, remedy + _say_delimiter(fields, delimiter))
             continue
         before = "" if features is None else columns.before(fields[features])
         pair = _pair(before, fields[source], fields[target], number, bad_lines)
@@ -143,40 +134,23 @@ def _say_near(name: str, names: Iterable[str]) -> str:
     return (f"nearest: {', '.join(near)}; " if near else "") + f"there are: {there or 'none'}"
 
 
-def _fields(number: int) -> str:
-    return f"{number} field{'s' * (number != 1)}"
-
-
-def _remedy(fields: list[str], columns: Columns, delimiter: str) -> str:
-    hint = _say_delimiter(fields, delimiter)
-    if columns.are_chosen:
-        return f"give it as many as the first line{hint}"
-    if len(fields) < 2:
-        return f"write source and target with one {_DELIMITERS.get(delimiter, repr(delimiter))} between{hint}"
-    return f"remove a separator, choose columns as in task.source=0 task.target=1{hint}"
+def _named(delimiter: str) -> str:
+    return "tab" if delimiter == "\t" else f"'{delimiter}'"
 
 
 def _say_delimiter(fields: list[str], delimiter: str) -> str:
     """What else may stand between the columns of a line: whatever does where a line is one field."""
-    others = _DELIMITERS if len(fields) == 1 else ";" if delimiter == "," else ""
+    others = "\t;|," if len(fields) == 1 else ";" if delimiter == "," else ""
     there = [other for other in others if other != delimiter and any(other in field for field in fields)]
-    if not there:
-        return ""
-    value = "tab" if there[0] == "\t" else f"'{there[0]}'"
-    return f", or set data.delimiter={value} if that separates the columns"
+    return f", or set data.delimiter={_named(there[0])} if that separates the columns" if there else ""
 
 
 def _pair(before: str, source: str, target: str, number: int, bad_lines: BadLines) -> Pair | None:
     """A pair, or None where a side is blank."""
     for side, text in zip(SIDES, (source, target), strict=True):
         if is_blank(text):
-            return bad_lines.add(number, *say_blank(side, text))
+            return bad_lines.add(number, f"{'blank' if text else 'empty'} {side}", "fill it in or remove the line")
     return Pair(before + source, target)
-
-
-def say_blank(side: str, text: str) -> tuple[str, str]:
-    """What is wrong with a side that is blank, and what to do."""
-    return f"{'blank' if text else 'empty'} {side}", "fill it in or remove the line"
 
 
 def source_key(columns: Columns) -> str:
@@ -185,11 +159,7 @@ def source_key(columns: Columns) -> str:
 
 
 def pairs_of_objects(objects: Iterable[Object], columns: Columns, bad_lines: BadLines) -> Iterator[Pair]:
-    """The pairs of objects with keys; a key is looked for in the object, then in a `translation` object inside it.
-
-    Raises:
-        DataError: a key is missing or holds no text, and bad lines are errors.
-    """
+    """The pairs of objects with keys; a key is looked for in the object, then in a `translation` object inside it."""
     key, target_key = source_key(columns), str(SIDES[1] if columns.target is None else columns.target)
     for number, entry in objects:
         inner = entry.get("translation")
@@ -205,16 +175,7 @@ def pairs_of_objects(objects: Iterable[Object], columns: Columns, bad_lines: Bad
 
 
 def named(columns: Columns, names: list[str], title: str) -> Columns:
-    """The columns of a table, all by name.
-
-    Args:
-        columns: by name or number; source and target are `source` and `target` where none are chosen.
-        names: of the table's columns.
-        title: of the table.
-
-    Raises:
-        DataError: the table has no such column.
-    """
+    """The columns of a table, all by name; `source` and `target` where none are chosen."""
     chosen = dict(zip(_KEYS, columns, strict=False))
     for key, default in zip(chosen, (*SIDES, None), strict=True):
         column = default if chosen[key] is None else chosen[key]

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from seq2see.options import FilesOptions, Normalize, OnBadLine
 from seq2see.tasks.bad_lines import BadLines
-from seq2see.tasks.columns import SIDES, Columns, named, pairs_of_objects, pairs_of_rows, say_blank, source_key
+from seq2see.tasks.columns import Columns, named, pairs_of_objects, pairs_of_rows, source_key
 from seq2see.tasks.lines import (
     ONE_LINE,
+    Line,
     Row,
     content,
     csv_rows,
@@ -27,7 +28,7 @@ from seq2see.tasks.lines import (
 )
 from seq2see.tasks.opening import cannot_read, digest_of
 from seq2see.tasks.pairs import Pair
-from seq2see.tasks.paths import FileSet, files_of, found, suffix_of
+from seq2see.tasks.paths import files_of, found, suffix_of
 from seq2see.tasks.progress import watched
 from seq2see.tasks.splits import Splits
 from seq2see.text import DataError
@@ -79,13 +80,13 @@ class Files:
         files = files_of(split, self._files[split])
         for name in files.names:
             found(name)
-        first = Path(files.names[0]).name
         if files.are_parallel:
             all_bad_lines = [BadLines(" and ".join(files.names), self._on_bad_line)]
-            pairs = self._side_by_side(files, all_bad_lines[0])
+            pairs = self._side_by_side(files.names, all_bad_lines[0])
         else:
             all_bad_lines = [BadLines(name, self._on_bad_line) for name in files.names]
             pairs = self._joined(all_bad_lines)
+        first = Path(files.names[0]).name
         read = list(watched(pairs, f"reading {first}{'' if len(files.names) == 1 else ' and more'}"))
         if not read:
             raise all_bad_lines[0].no_pairs()
@@ -119,38 +120,37 @@ class Files:
             )
         )
 
-    def _side_by_side(self, files: FileSet, bad_lines: BadLines) -> Iterator[Pair]:
-        """The pairs of two parallel files; a line that is blank in both is skipped."""
-        names = files.names
+    def _side_by_side(self, names: list[str], bad_lines: BadLines) -> Iterator[Pair]:
         if self._columns.are_chosen:
             raise ValueError(
                 f"task.source, task.target and task.features choose columns, and parallel files have none "
                 f"({bad_lines.name}): unset them, or name files that hold pairs"
             )
         sides = [text_lines(found(name), name, bad_lines, self._encoding) for name in names]
-        for number, lines in enumerate(zip_longest(*sides), start=1):
-            if None in lines:
-                shorter = lines.index(None)
-                fault = f"no line to go with it, {names[shorter]} has {number - 1:,} lines"
-                raise bad_lines.error(number, fault, "give both the same number, line by line", name=names[1 - shorter])
-            (_, source), (_, target) = lines
-            if number == 1 and all("\t" in (line or "") or " OUT: " in (line or "") for line in (source, target)):
-                self.notes.append(
-                    f"{bad_lines.name}: read as a file of sources and one of targets, though both look like pairs"
-                )
-            if source is None or target is None:
-                continue
-            if number == 1 and not source.endswith("\n") and has_bare_returns([source, target]):
-                raise bad_lines.error(number, *ONE_LINE)
-            texts = content(source), content(target)
-            blank = [side for side in (0, 1) if is_blank(texts[side])]
-            if len(blank) == 2:
-                bad_lines.num_blank += 1
-            elif blank:
-                side = blank[0]
-                bad_lines.add(number, *say_blank(SIDES[side], texts[side]), name=names[side])
-            else:
-                yield Pair(*texts)
+        rows = _parallel_rows(sides[0], sides[1], names, bad_lines, self.notes)
+        yield from pairs_of_rows(rows, self._columns, bad_lines, self.notes, "\t")
+
+
+def _parallel_rows(
+    sources: Iterable[Line], targets: Iterable[Line], names: list[str], bad_lines: BadLines, notes: list[str]
+) -> Iterator[Row]:
+    """The lines of two parallel files; one that is blank in both is skipped."""
+    for number, lines in enumerate(zip_longest(sources, targets), start=1):
+        if None in lines:
+            shorter = lines.index(None)
+            fault = f"no line to go with it, {names[shorter]} has {number - 1:,} lines"
+            raise bad_lines.error(number, fault, "give both the same number, line by line", name=names[1 - shorter])
+        (_, source), (_, target) = lines
+        if source is None or target is None:
+            continue
+        if number == 1 and all("\t" in line or " OUT: " in line for line in (source, target)):
+            notes.append(f"{bad_lines.name}: read as a file of sources and one of targets, though both look like pairs")
+        if number == 1 and not source.endswith("\n") and has_bare_returns([source, target]):
+            raise bad_lines.error(number, *ONE_LINE)
+        if is_blank(source) and is_blank(target):
+            bad_lines.num_blank += 1
+        else:
+            yield number, [content(source), content(target)]
 
 
 def _recognised(rows: Iterator[Row], bad_lines: BadLines, notes: list[str]) -> Iterator[Row]:

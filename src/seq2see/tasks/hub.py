@@ -42,10 +42,7 @@ class Hub:
     validate on and others to test on). What is missing is split off training. Doubt is an error: two splits of usual
     names, or, while no key is set, a split that may be the missing one. A split without a use is noted.
 
-    Args:
-        options: data set, columns and how many training pairs to use.
-        on_bad_line: whether a row that cannot be used is an error, or skipped and counted.
-        normalize: the Unicode form in which two sources count as equal when a missing split is split off.
+    The arguments are those of `make_task`.
     """
 
     def __init__(self, options: HubOptions, *, on_bad_line: OnBadLine, normalize: Normalize) -> None:
@@ -66,11 +63,7 @@ class Hub:
         return [] if split == "ood" else self._splits.pairs(split)
 
     def scored(self) -> Sequence[Pair]:
-        """All pairs of the test split, or of the only split that there is: what a trained model is scored on.
-
-        Raises:
-            DataError: the data set cannot be had, has no such split, or a column or row is wrong.
-        """
+        """All pairs of the test split, or of the only split that there is: what a trained model is scored on."""
         name = self._wanted["test"] or "test"
         if name not in self._all and len(self._all) > 1:
             raise DataError(
@@ -132,7 +125,12 @@ class Hub:
         """The pairs of a split, by its name there."""
         dataset = self._all[name].with_format(None)
         bad_lines = BadLines(self._title(name), self._on_bad_line, "row")
-        columns = named(self._columns, _choices(dataset), bad_lines.name)
+        names = [  # a `translation` column is as many as it has languages
+            choice
+            for name, value in (dataset[0] if len(dataset) else {}).items()
+            for choice in (value if name == "translation" and isinstance(value, dict) else [name])
+        ]
+        columns = named(self._columns, names, bad_lines.name)
         wanted = [name for name in dataset.column_names if name in (*columns[:3], "translation")]
         rows = cast(Iterable[dict[str, object]], dataset.select_columns(wanted))
         pairs = pairs_of_objects(enumerate(rows, start=1), columns, bad_lines)
@@ -167,16 +165,6 @@ def _chosen(name: str, there: list[str], wanted: dict[str, str | None]) -> dict[
             f"choose with {keys}, or set task.train_split={chosen['train']} to split off what is missing"
         )
     return chosen
-
-
-def _choices(dataset: "Dataset") -> list[str]:
-    """The columns, a `translation` column being as many as it has languages."""
-    features, choices = dataset.features, []
-    for name in dataset.column_names:
-        inner = features[name]
-        languages = inner if isinstance(inner, Mapping) else getattr(inner, "languages", None)
-        choices += list(languages) if name == "translation" and languages else [name]
-    return choices
 
 
 def _loaded_folder(folder: Path, configuration: str | None, scratch: Path, notes: list[str]) -> dict[str, Any]:

@@ -33,12 +33,7 @@ _BARE_RETURN = re.compile(r"\r(?!\n|\Z)")
 
 
 def text_lines(path: Path, name: str, bad_lines: BadLines, encoding: str) -> Iterator[Line]:
-    """The lines of a file, without a byte order mark.
-
-    Raises:
-        DataError: the file cannot be read or unpacked, holds a NUL, or a line is not in the encoding and bad lines are
-            errors.
-    """
+    """The lines of a file, without a byte order mark."""
     with opened(path, name) as file:
         head = file.peek(4096)
         if "\n".encode(encoding) == b"\n":
@@ -185,10 +180,7 @@ def objects_of_lines(lines: Iterable[Line], bad_lines: BadLines) -> Iterator[Obj
 def objects_of_whole(lines: Iterable[Line], source: str, bad_lines: BadLines) -> Iterator[Object]:
     """The objects of a whole JSON file: a list of them, one that holds such a list, a single one, or one a line.
 
-    Args:
-        lines: of the file.
-        source: the key of the source: an object that has it is a pair, whatever lists are in it.
-        bad_lines: takes what is wrong.
+    An object that has the key `source` is a pair, whatever lists are in it.
     """
     numbered = [(number, line) for number, line in lines if line is not None]
     whole, fault, number = _parsed("".join(line for _, line in numbered) or "[]")

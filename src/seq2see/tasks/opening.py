@@ -31,11 +31,7 @@ _NOT_READ = (  # first bytes, what they are of, what to do
 
 @contextmanager
 def opened(path: Path, name: str) -> Iterator[io.BufferedReader]:
-    """The bytes of a text file, unpacked if they are packed, whatever its name.
-
-    Args:
-        path: the file.
-        name: as the user wrote it.
+    """The bytes of a text file, unpacked if they are packed, whatever its name; `name` is what the user calls it.
 
     Raises:
         DataError: it cannot be read or unpacked, also while it is read, or it is no text file.
@@ -65,18 +61,17 @@ def _unpacked(file: io.BufferedReader, name: str) -> io.BufferedReader:
     head = file.peek(16)
     packed = _PACKED.match(head)
     said = PACKED_SUFFIXES.get(Path(name).suffix.lower())
-    if head and said is not None and packed is None:
-        raise _not_unpacked(name, f"it is not packed by {said}")
-    content: io.BufferedReader = file
     if packed is not None:
-        content = io.BufferedReader(cast(io.RawIOBase, _unpacking(str(packed.lastgroup), file)))
-    head = content.peek(512)
+        file = io.BufferedReader(cast(io.RawIOBase, _unpacking(str(packed.lastgroup), file)))
+    elif head and said is not None:
+        raise _not_unpacked(name, f"it is not packed by {said}")
+    head = file.peek(512)
     if head[257:262] == b"ustar":
         raise DataError(f"{name}: a tar archive, not a text file, {_UNPACK}")
     for magic, kind, remedy in _NOT_READ:
         if head.startswith(magic):
             raise DataError(f"{name}: {kind}, not a text file, {remedy}")
-    return content
+    return file
 
 
 def _unpacking(kind: str, file: io.BufferedReader) -> object:
@@ -88,11 +83,7 @@ def _unpacking(kind: str, file: io.BufferedReader) -> object:
 
 
 def digest_of(paths: Iterable[Path]) -> str | None:
-    """32 hexadecimal digits for the names and bytes of files, whatever their time stamps say; None if one is a pipe.
-
-    Raises:
-        DataError: a file cannot be read.
-    """
+    """32 hexadecimal digits for the names and bytes of files, whatever their time stamps say; None if one is a pipe."""
     whole = blake2b(digest_size=16)
     for path in paths:
         try:

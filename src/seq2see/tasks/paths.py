@@ -15,26 +15,17 @@ PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
 
 class FileSet(NamedTuple):
-    """The files of a split.
+    """The files of a split."""
 
-    Attributes:
-        names: as the user wrote them, a glob being the files that it matches, sorted.
-        are_parallel: whether they are one of sources and one of targets, rather than files that hold pairs.
-    """
-
-    names: list[str]
-    are_parallel: bool
+    names: list[str]  # as the user wrote them, a glob being the files that it matches, sorted
+    are_parallel: bool  # one of sources and one of targets, rather than files that hold pairs
 
 
 def files_of(key: str, value: Any) -> FileSet:
     """The files that a key means: files that hold pairs, one after the other, or two parallel ones.
 
     A list of two files is parallel if neither has the name of a kind that holds pairs, such as `.tsv`; a dictionary of
-    `source` and `target` always is.
-
-    Raises:
-        DataError: a glob matches nothing.
-        ValueError: of two files one alone has such a name.
+    `source` and `target` always is. A ValueError if of two files one alone has such a name, or a glob matches nothing.
     """
     if isinstance(value, dict):
         return FileSet([str(value["source"]), str(value["target"])], are_parallel=True)
@@ -121,7 +112,4 @@ def _say_what_is_near(path: Path) -> str:
 
 
 def _names_in(folder: Path) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []
+    return sorted(path.name for path in folder.glob("*"))  # none where we may not look

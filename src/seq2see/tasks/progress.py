@@ -8,13 +8,7 @@ Item = TypeVar("Item")
 
 
 def watched(items: Iterable[Item], what: str, *, total: int | None = None) -> Iterable[Item]:
-    """The items; while they are gone through, stderr shows how far that is, if it is a terminal.
-
-    Args:
-        items: read once.
-        what: is being done, as "reading pairs.tsv".
-        total: how many items there are; None: nobody knows yet.
-    """
+    """The items; while they are gone through, stderr shows how far that is ("reading x.tsv"), if it is a terminal."""
     if not sys.stderr.isatty():
         return items
     from rich.console import Console

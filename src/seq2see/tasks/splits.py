@@ -26,8 +26,8 @@ class Splits:
         given: the splits that are given, `train` always among them.
         read: gives the pairs of a given split.
         normalize: the Unicode form in which two sources count as equal.
-        has_tags: whether tags stand before each source; they do not count.
-        train_size: training pairs at most; None: all. Fewer are a part of more.
+        has_tags: whether tags, which do not count, stand before each source.
+        train_size: training pairs at most, a part of all; None: all.
         notes: takes what people should know.
     """
 
