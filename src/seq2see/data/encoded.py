@@ -17,21 +17,13 @@ _PAIRS_AT_ONCE = 8_192  # tokenised together: enough to keep the cores busy, lit
 
 
 class Batch(NamedTuple):
-    """Some pairs, padded on the right with PAD.
+    """Some pairs, padded on the right with PAD."""
 
-    Attributes:
-        ids: which pairs these are: their places in the list that was encoded, int64 (B,).
-        src: source tokens and EOS, int64 (B, S).
-        src_mask: True where `src` is a real token, EOS included, bool (B, S).
-        tgt_in: BOS and the target tokens, int64 (B, T).
-        tgt_out: the target tokens and EOS, int64 (B, T).
-    """
-
-    ids: Tensor
-    src: Tensor
-    src_mask: Tensor
-    tgt_in: Tensor
-    tgt_out: Tensor
+    ids: Tensor  # which pairs these are: their places in the list that was encoded, int64 (B,)
+    src: Tensor  # source tokens and EOS, int64 (B, S)
+    src_mask: Tensor  # True where `src` is a real token, EOS included, bool (B, S)
+    tgt_in: Tensor  # BOS and the target tokens, int64 (B, T)
+    tgt_out: Tensor  # the target tokens and EOS, int64 (B, T)
 
 
 def shifted(ids: np.ndarray, src: np.ndarray, src_mask: np.ndarray, tgt_out: np.ndarray) -> Batch:
@@ -42,15 +34,10 @@ def shifted(ids: np.ndarray, src: np.ndarray, src_mask: np.ndarray, tgt_out: np.
 
 
 class Texts(NamedTuple):
-    """The tokens of many texts, one after the other, each text ending in EOS.
+    """The tokens of many texts, one after the other, each text ending in EOS."""
 
-    Attributes:
-        flat: token ids, int32 (tokens,); text i is `flat[offsets[i] : offsets[i + 1]]`.
-        offsets: where each text begins, and the end, int64 (texts + 1,).
-    """
-
-    flat: np.ndarray
-    offsets: np.ndarray
+    flat: np.ndarray  # token ids, int32 (tokens,); text i is `flat[offsets[i] : offsets[i + 1]]`
+    offsets: np.ndarray  # where each text begins, and the end, int64 (texts + 1,)
 
     @classmethod
     def of(cls, texts: Sequence[list[int]]) -> Self:

@@ -21,15 +21,10 @@ __all__ = ["Pair", "Task", "make_task"]
 
 
 class Task(Protocol):
-    """A source of pairs.
+    """A source of pairs."""
 
-    Attributes:
-        notes: for people ("3 blank lines skipped"); reading a split may add to them.
-        ood: what the pairs of the split `ood` are ("24 to 48 letters"); empty where there is no such split.
-    """
-
-    notes: list[str]
-    ood: str
+    notes: list[str]  # for people ("3 blank lines skipped"); reading a split may add to them
+    ood: str  # what the pairs of the split `ood` are ("24 to 48 letters"); empty where there is no such split
 
     def pairs(self, split: str) -> Sequence[Pair]:
         """The pairs of `train`, `valid`, `test` or `ood`: the same ones in the same order every time."""

@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -81,18 +81,25 @@ class Hub:
 
     @cached_property
     def _all(self) -> dict[str, "Dataset"]:
-        """All that there is, by the names that it has there."""
+        """All that there is, by the names that it has there; errors are for people."""
+        import datasets
+
+        if not sys.stderr.isatty():
+            datasets.disable_progress_bars()
+        datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what is wrong, we say
         scratch = tempfile.mkdtemp(prefix="seq2see-")
         weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
-        return _loaded(
-            self._name,
-            self._configuration,
-            lambda: (
-                _built(self._name, self._configuration)
-                if self._folder is None
-                else _loaded_folder(self._folder, self._configuration, Path(scratch), self.notes)
-            ),
-        )
+        try:
+            if self._folder is None:
+                return _built(self._name, self._configuration, None, [])
+            return _loaded_folder(self._folder, self._configuration, Path(scratch), self.notes)
+        except ConnectionError as error:
+            raise DataError(
+                f"{self._name}: no folder of this name here, and the hub cannot be reached ({error}): check task.path, "
+                "or the network"
+            ) from None
+        except Exception as error:  # whatever fault of the data it meets, with errors of its own and of many libraries
+            raise DataError(f"{self._name}: {_say(error, self._configuration)}") from None
 
     @cached_property
     def _splits(self) -> Splits:
@@ -186,14 +193,12 @@ def _loaded_folder(folder: Path, configuration: str | None, scratch: Path, notes
     return {"train": saved} if isinstance(saved, Dataset) else {str(split): part for split, part in saved.items()}
 
 
-def _built(
-    path: str, configuration: str | None, cache: Path | None = None, notes: list[str] | None = None
-) -> dict[str, Any]:
+def _built(path: str, configuration: str | None, cache: Path | None, notes: list[str]) -> dict[str, Any]:
     """What `datasets` makes of a name (with no `cache`, among the user's other data sets), or of files of a folder."""
     from datasets import load_dataset_builder
 
     builder = load_dataset_builder(path, configuration, cache_dir=None if cache is None else str(cache))
-    if notes is not None and configuration is None:
+    if cache is not None and configuration is None:
         notes += _notes_on_files(Path(path), builder.config.data_files or {})
     builder.download_and_prepare()
     loaded = builder.as_dataset()
@@ -211,29 +216,15 @@ def _notes_on_files(folder: Path, used: Mapping[str, Sequence[str]]) -> list[str
     return notes + [f"{file}: not read, its name says no split" for file in like if file not in taken]
 
 
-def _loaded(name: str, configuration: str | None, load: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What is loaded, with errors for people."""
-    import datasets
-
-    if not sys.stderr.isatty():
-        datasets.disable_progress_bars()
-    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what is wrong, we say
-    try:
-        return load()
-    except ConnectionError as error:
-        raise DataError(
-            f"{name}: no folder of this name here, and the hub cannot be reached ({error}): check task.path, or the "
-            "network"
-        ) from None
-    except Exception as error:  # whatever fault of the data it meets, with errors of its own and of many libraries
-        fault = str(error.__cause__ or error).strip() or type(error).__name__
-        if "onfig" in fault and isinstance(error, ValueError):  # only its text tells configurations from other faults
-            listed = fault[fault.find("[") :].splitlines()[0] if "[" in fault else ""
-            there = ", ".join(re.findall(r"'([^']*)'", listed)) or "none"
-            chosen = "" if configuration is None else f" ({configuration})"
-            fault = f"task.name{chosen} must be a configuration of this data set, there are: {there}"
-            raise DataError(f"{name}: {fault}") from None
-        raise DataError(
-            f"{name}: `datasets` cannot load it ({type(error).__name__}: {fault.splitlines()[0]}), check task.path; a "
-            "single file is read with task=files task.train=FILE"
-        ) from None
+def _say(error: Exception, configuration: str | None) -> str:
+    """Why `datasets` could not load it; only the text of its error tells configurations from other faults."""
+    fault = str(error.__cause__ or error).strip() or type(error).__name__
+    if "onfig" in fault and isinstance(error, ValueError):
+        listed = fault[fault.find("[") :].splitlines()[0] if "[" in fault else ""
+        there = ", ".join(re.findall(r"'([^']*)'", listed)) or "none"
+        chosen = "" if configuration is None else f" ({configuration})"
+        return f"task.name{chosen} must be a configuration of this data set, there are: {there}"
+    return (
+        f"`datasets` cannot load it ({type(error).__name__}: {fault.splitlines()[0]}), check task.path; a single file "
+        "is read with task=files task.train=FILE"
+    )
