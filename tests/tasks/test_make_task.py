@@ -85,7 +85,7 @@ def test_every_pair_that_exists_can_be_asked_for_and_not_one_more(kind, options,
     ("options", "unwanted"),
     [
         ("LettersOptions('sort', train_size=3)", {"torch", "tokenizers", "datasets", "pyarrow", "seq2see.tasks.files"}),
-        ("FilesOptions(train='x.tsv')", {"torch", "datasets", "seq2see.tasks.letters"}),  # its pairs are in Arrow
+        ("FilesOptions(train='x.tsv')", {"torch", "datasets", "pyarrow", "seq2see.tasks.letters"}),
     ],
 )
 def test_a_task_imports_nothing_that_it_does_not_use(options, unwanted):

@@ -130,7 +130,11 @@ def test_blank_lines_of_any_white_space_are_skipped_and_counted(tmp_path):
 GOOD = {"tsv": b"a\tb\n", "csv": b"a,b\n", "jsonl": b'{"source":"a","target":"b"}\n'}
 LATIN = "not UTF-8 (byte 0xF6 at byte 4 of the line, in cp1252 it is 'ö'), save the file as UTF-8, or set"
 BAD_LINES = {  # after a good one
-    "three fields": ("tsv", "c\td\te", "3 fields where 2 were expected, write source and target with one tab between, or choose"),
+    "three fields": (
+        "tsv",
+        "c\td\te",
+        "3 fields where 2 were expected, write source and target with one tab between, or choose",
+    ),
     "one field": ("tsv", "c d", "1 field where 2 were expected, write source and target with one tab between"),
     "empty target": ("tsv", "c d\t", "empty target, fill it in or remove the line"),
     "blank target": ("tsv", "c d\t  ", "blank target, fill it in"),
