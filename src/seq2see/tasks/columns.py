@@ -123,8 +123,8 @@ def _say_no_column(key: str, column: str | int, names: Sequence[str]) -> tuple[s
     name = str(column)
     if name in names:
         return f"{names.count(name)} columns are named '{name}'", f"choose task.{key} by number"
-    remedy = f"{_say_near(name, names)}; by number they are counted from 0, as in task.source=0 task.target=1"
-    return f"no column '{name}' (task.{key})", remedy
+    by_number = "by number they count from 0, as in task.source=0 task.target=1, if this file names none"
+    return f"no column '{name}' (task.{key})", f"{_say_near(name, names)}; {by_number}"
 
 
 def _say_near(name: str, names: Iterable[str]) -> str:
