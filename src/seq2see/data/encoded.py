@@ -59,11 +59,6 @@ class Texts(NamedTuple):
         """Tokens of each text, EOS included, int64 (texts,)."""
         return np.diff(self.offsets)
 
-    def only(self, kept: np.ndarray) -> "Texts":
-        """The texts where `kept`, bool (texts,), is True."""
-        lengths = self.lengths
-        return Texts(self.flat[np.repeat(kept, lengths)], np.concatenate([[0], np.cumsum(lengths[kept])]))
-
     def padded(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The texts with these numbers, int64 (B, L), and True where a token is real, bool (B, L)."""
         begins = self.offsets[indices]
@@ -104,15 +99,13 @@ class EncodedPairs(Dataset[Batch]):
         rest, num_seen = iter(pairs), 0
         sources, targets, ids = [], [], [np.zeros(0, dtype=np.int64)]
         while some := list(islice(rest, _PAIRS_AT_ONCE)):
-            source = Texts.of(source_tokenizer.encode_batch(pair.source for pair in some))
-            target = Texts.of(target_tokenizer.encode_batch(pair.target for pair in some))
-            fits = np.full(len(some), True)
-            if max_length is not None:
-                fits = np.maximum(source.lengths, target.lengths) <= max_length
-                source, target = source.only(fits), target.only(fits)
-            sources.append(source)
-            targets.append(target)
-            ids.append(num_seen + np.flatnonzero(fits))
+            source = source_tokenizer.encode_batch(pair.source for pair in some)
+            target = target_tokenizer.encode_batch(pair.target for pair in some)
+            lengths = (max(len(tokens), len(others)) + 1 for tokens, others in zip(source, target, strict=True))
+            fits = [place for place, length in enumerate(lengths) if max_length is None or length <= max_length]
+            sources.append(Texts.of([source[place] for place in fits]))
+            targets.append(Texts.of([target[place] for place in fits]))
+            ids.append(num_seen + np.array(fits, dtype=np.int64))
             num_seen += len(some)
         all_ids = np.concatenate(ids)
         if num_seen and not len(all_ids):

@@ -57,15 +57,8 @@ class Files:
         self._encoding = codecs.lookup(encoding).name.removesuffix("-sig")
         files = {"train": options.train, "valid": options.valid, "test": options.test}
         self._files = {split: value for split, value in files.items() if value is not None}
-        self._splits = Splits(
-            {split: f"task.{split}" for split in files},
-            set(self._files),
-            self._read,
-            normalize=normalize,
-            has_tags=options.features is not None,
-            train_size=options.train_size,
-            notes=self.notes,
-        )
+        titles = {split: f"task.{split}" for split in files}
+        self._splits = Splits(titles, set(self._files), self._read, options, normalize, self.notes)
 
     def pairs(self, split: str) -> Sequence[Pair]:
         """The pairs of `train`, `valid` or `test`, in the order of their file; none of `ood`."""

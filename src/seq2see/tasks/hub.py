@@ -49,11 +49,10 @@ class Hub:
         self.notes: list[str] = []
         self.ood = ""
         self._name = name = str(options.path)
-        self._configuration = options.name
+        self._options = options
         self._columns = Columns(options.source, options.target, options.features, options.features_separator)
         self._on_bad_line = on_bad_line
         self._normalize = normalize
-        self._train_size = options.train_size
         self._wanted = {"train": options.train_split, "valid": options.valid_split, "test": options.test_split}
         is_folder = os.path.exists(name) or not _HUB_NAME.fullmatch(name)
         self._folder = found_folder(name) if is_folder else None
@@ -91,15 +90,15 @@ class Hub:
         weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
         try:
             if self._folder is None:
-                return _built(self._name, self._configuration, None, [])
-            return _loaded_folder(self._folder, self._configuration, Path(scratch), self.notes)
+                return _built(self._name, self._options.name, None, [])
+            return _loaded_folder(self._folder, self._options.name, Path(scratch), self.notes)
         except ConnectionError as error:
             raise DataError(
                 f"{self._name}: no folder of this name here, and the hub cannot be reached ({error}): check task.path, "
                 "or the network"
             ) from None
         except Exception as error:  # whatever fault of the data it meets, with errors of its own and of many libraries
-            raise DataError(f"{self._name}: {_say(error, self._configuration)}") from None
+            raise DataError(f"{self._name}: {_say(error, self._options.name)}") from None
 
     @cached_property
     def _splits(self) -> Splits:
@@ -115,14 +114,9 @@ class Hub:
                 f"{self._name}: `datasets` reads .csv and .tsv with pandas (`NA` is missing, a quote mark may swallow "
                 "lines), task=files reads them exactly"
             )
+        titles = {split: self._title(names[split]) if split in names else usual[0] for split, usual in _USUAL.items()}
         return Splits(
-            {split: self._title(names[split]) if split in names else usual[0] for split, usual in _USUAL.items()},
-            set(names),
-            lambda split: self._read(names[split]),
-            normalize=self._normalize,
-            has_tags=self._columns.features is not None,
-            train_size=self._train_size,
-            notes=self.notes,
+            titles, set(names), lambda split: self._read(names[split]), self._options, self._normalize, self.notes
         )
 
     def _title(self, name: str) -> str:

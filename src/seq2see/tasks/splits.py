@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from seq2see.options import Normalize
+from seq2see.options import FilesOptions, HubOptions, Normalize
 from seq2see.tasks.pairs import Pair
 from seq2see.text import normalize as normalized
 from seq2see.text import untagged
@@ -25,9 +25,8 @@ class Splits:
         names: what people call each split.
         given: the splits that are given, `train` always among them.
         read: gives the pairs of a given split.
+        options: says whether tags stand before a source, and how many training pairs to use.
         normalize: the Unicode form in which two sources count as equal.
-        has_tags: whether tags, which do not count, stand before each source.
-        train_size: training pairs at most, a part of all; None: all.
         notes: takes what people should know.
     """
 
@@ -36,18 +35,16 @@ class Splits:
         names: Mapping[str, str],
         given: set[str],
         read: Callable[[str], list[Pair]],
-        *,
+        options: FilesOptions | HubOptions,
         normalize: Normalize,
-        has_tags: bool,
-        train_size: int | None,
         notes: list[str],
     ) -> None:
         self._names = names
         self._given = given
         self._read = read
         self._normalize = normalize
-        self._has_tags = has_tags
-        self._train_size = train_size
+        self._has_tags = options.features is not None
+        self._train_size = options.train_size
         self._notes = notes
         self._pairs: dict[str, Sequence[Pair]] = {}
 
