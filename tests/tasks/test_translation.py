@@ -38,9 +38,9 @@ def train() -> list[Pair]:
 
 @pytest.fixture(scope="module")
 def said() -> list[Pair]:
-    """100,000 sentences as they are drawn, repetitions included."""
+    """40,000 sentences as they are drawn, repetitions included."""
     speaker = Speaker(random.Random(5))
-    return [speaker.sentence() for _ in range(100_000)]
+    return [speaker.sentence() for _ in range(40_000)]
 
 
 # Sentences built by hand from the words of the lexicon
