@@ -409,6 +409,11 @@ def test_parallel_lines_keep_their_tabs_and_a_line_that_is_blank_in_one_file_is_
     looks = f"{shown}: read as a file of sources and one of targets, though both look like pairs"
     assert notes == [looks, f"{shown}: 1 blank line skipped"]
 
+    sides[0].write_bytes(gzip.compress(b"source\n"))
+    sides[1].write_bytes(b"target\n")
+    assert read(sides) == ([("source", "target")], [])
+
+    sides[0].write_bytes(gzip.compress(b"a\n\nc\n"))
     sides[1].write_bytes(b"d\n \n\n")
     assert complaint(sides).startswith("x.en.gz and x.de, line 3: empty target")
     with pytest.raises(ValueError, match="parallel files have none"):

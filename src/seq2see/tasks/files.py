@@ -121,7 +121,7 @@ class Files:
             )
         sides = [text_lines(found(name), name, bad_lines, self._encoding) for name in names]
         rows = _parallel_rows(sides[0], sides[1], names, bad_lines, self.notes)
-        yield from pairs_of_rows(rows, self._columns, bad_lines, self.notes, "\t")
+        yield from pairs_of_rows(rows, Columns(0, 1), bad_lines, self.notes, "\t")  # never names of columns
 
 
 def _parallel_rows(
