@@ -324,9 +324,7 @@ def test_a_header_that_says_source_and_target_is_one_in_all_shards_and_a_note_sa
 
     (tmp_path / "2.csv").write_bytes(b"d,c\n")
     said = complaint(tmp_path / "?.csv")
-    assert said.startswith(
-        "2.csv, line 1: no column 'source' (task.source), there are: d, c; by number they count"
-    )
+    assert said.startswith("2.csv, line 1: no column 'source' (task.source), there are: d, c; by number they count")
     (tmp_path / "2.csv").write_bytes(b"source,target\nc,d\n")
     assert read(tmp_path / "?.csv")[0] == [("a", "b"), ("c", "d")]
 
