@@ -1,7 +1,5 @@
 """What a batch holds."""
 
-import pickle
-
 import numpy as np
 import pytest
 import torch
@@ -81,16 +79,16 @@ def test_each_side_has_its_own_tokenizer():
     assert batch.tgt_out.tolist() == [[4, 5, 4, EOS]]
 
 
-def test_more_pairs_than_are_tokenised_at_once_keep_their_order():
-    pairs = [Pair("a" if number % 3 else "b", "c") for number in range(20_000)]
+def test_any_number_of_pairs_keeps_its_order_and_comes_back_from_files(tmp_path):
+    pairs = [Pair("a " * (number % 7), "b") for number in range(20_000)]  # more than are tokenised at once
+    encoded = encode(iter(pairs), max_length=5)
+    encoded.save(tmp_path)
+    found = EncodedPairs.mapped(tmp_path)
+    some = np.arange(0, len(encoded), 101)
+    kept = [number for number in range(20_000) if number % 7 < 5]
 
-    batch = encode(iter(pairs)).batch(np.arange(20_000))
-
-    assert batch.ids.tolist() == list(range(20_000))
-    assert (batch.src[:, 0] == torch.tensor([A if number % 3 else B for number in range(20_000)])).all()
-
-
-def test_a_pair_takes_about_as_much_room_as_its_tokens_do_also_when_pickled():
-    encoded = encode([Pair("a b c", "d e")] * 10_000)
-
-    assert len(pickle.dumps(encoded)) < 10_000 * (7 * 4 + 3 * 8) + 2_000
+    assert len(found) == len(encoded) == len(kept)
+    assert found.num_dropped == encoded.num_dropped == 20_000 - len(kept)
+    assert found.source_lengths.tolist() == [number % 7 + 1 for number in kept]
+    assert found.batch(some).ids.tolist() == kept[::101]
+    assert all(torch.equal(one, other) for one, other in zip(found.batch(some), encoded.batch(some), strict=True))

@@ -13,16 +13,12 @@ from seq2see.options import TokenizerKind
 from seq2see.tasks import Pair
 from seq2see.text import Tokenizer
 
-QUICK = settings(deadline=None, max_examples=50)
 lengths = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), max_size=200)
 sizes = st.one_of(
     st.integers(1, 40).map(lambda size: {"batch_size": size}),
     st.integers(1, 300).map(lambda size: {"batch_tokens": size}),
 )
-
-
-def numpy_state():
-    return np.random.get_state(legacy=False)["state"]["key"].tolist()
+SOME = [(n % 9 + 1, n % 7 + 1) for n in range(503)]
 
 
 def encoded_pairs(number):
@@ -50,66 +46,47 @@ def ids_of(loader):
     return [batch.ids.tolist() for batch in loader]
 
 
-@QUICK
-@given(lengths, sizes, st.booleans(), st.integers(0, 5))
-def test_every_pair_comes_once_an_epoch_and_the_number_of_batches_is_known(lengths, size, shuffle, epoch):
+@settings(deadline=None, max_examples=50)
+@given(lengths, sizes, st.booleans())
+def test_every_pair_comes_once_an_epoch_in_as_many_batches_as_are_said_and_none_is_larger(lengths, size, shuffle):
     buckets = buckets_of(lengths, shuffle=shuffle, **size)
-    buckets.set_epoch(epoch)
-
-    batches = list(buckets)
-
-    assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
-    assert len(batches) == len(buckets)
-    assert all(batches)
-
-
-@QUICK
-@given(lengths, st.integers(1, 300), st.booleans())
-def test_a_batch_has_at_most_its_tokens_unless_it_is_one_long_pair(lengths, batch_tokens, shuffle):
-    for batch in buckets_of(lengths, batch_tokens=batch_tokens, shuffle=shuffle):
-        assert padded_tokens(batch, lengths) <= batch_tokens or len(batch) == 1
-
-
-def test_batches_by_pairs_are_full_but_for_one():
-    counts = sorted(len(batch) for batch in buckets_of([(n % 7 + 1, n % 5 + 1) for n in range(1003)], batch_size=10))
-
-    assert counts == [3] + [10] * 100
+    for epoch in range(4):
+        buckets.set_epoch(epoch)
+        batches = list(buckets)
+        assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
+        assert len(batches) == len(buckets) and all(batches)
+        if "batch_tokens" in size:
+            assert all(padded_tokens(batch, lengths) <= size["batch_tokens"] or len(batch) == 1 for batch in batches)
+        else:
+            counts = sorted(len(batch) for batch in batches)
+            assert counts[1:] == [size["batch_size"]] * (len(counts) - 1)
 
 
 def test_many_pools_by_tokens_have_the_same_number_of_batches_in_every_epoch():
-    random = np.random.default_rng(0)
-    lengths = random.integers(1, 40, (5000, 2)).tolist()
+    lengths = np.random.default_rng(0).integers(1, 40, (5000, 2)).tolist()
     buckets = buckets_of(lengths, batch_tokens=200)
 
     for epoch in range(6):
         buckets.set_epoch(epoch)
         batches = list(buckets)
         assert len(batches) == len(buckets)
-        assert sorted(index for batch in batches for index in batch) == list(range(5000))
+        assert sorted(sum(batches, [])) == list(range(5000))
 
 
 @pytest.mark.parametrize(("size", "most"), [({"batch_size": 32}, 1.25), ({"batch_tokens": 1000}, 1.05)])
-def test_little_is_padded(size, most):
-    lengths = np.random.default_rng(0).integers(1, 40, (20_000, 1)).repeat(2, axis=1).tolist()
-    buckets = buckets_of(lengths, **size)
-
-    padded = sum(padded_tokens(batch, lengths) for batch in buckets)
-
-    assert padded < most * np.sum(lengths)
-
-
-def test_batches_by_pairs_mix_lengths():
+def test_little_is_padded_and_batches_by_pairs_mix_lengths(size, most):
     """Batches of one length each learn slower: reverse ends at 0.97 instead of 0.99 after 500 steps of 64 pairs."""
-    lengths = np.random.default_rng(0).integers(4, 13, (10_000, 1)).repeat(2, axis=1).tolist()
-    kinds = [len({tuple(lengths[index]) for index in batch}) for batch in buckets_of(lengths, batch_size=64)]
-    assert np.mean(kinds) > 2
+    lengths = np.random.default_rng(0).integers(1, 40, (20_000, 1)).repeat(2, axis=1).tolist()
+    batches = list(buckets_of(lengths, **size))
+
+    assert sum(padded_tokens(batch, lengths) for batch in batches) < most * np.sum(lengths)
+    if "batch_size" in size:
+        assert np.mean([len({lengths[index][0] for index in batch}) for batch in batches]) > 2
 
 
 def test_seed_and_epoch_decide_the_order_and_nothing_else():
-    lengths = [(n % 9 + 1, n % 7 + 1) for n in range(500)]
-
     def order(seed, epoch):
-        buckets = buckets_of(lengths, batch_size=16, seed=seed)
+        buckets = buckets_of(SOME, batch_size=16, seed=seed)
         buckets.set_epoch(epoch)
         return list(buckets)
 
@@ -118,18 +95,16 @@ def test_seed_and_epoch_decide_the_order_and_nothing_else():
     torch.manual_seed(2)
     np.random.seed(2)
     assert order(0, 3) == first
-    assert order(0, 4) != first
-    assert order(1, 3) != first
+    assert order(0, 4) != first != order(1, 3)
 
 
 def test_unshuffled_batches_are_the_same_in_every_epoch_the_longest_first():
-    lengths = [(n % 9 + 1, n % 7 + 1) for n in range(500)]
-    buckets = buckets_of(lengths, batch_size=16, shuffle=False)
+    buckets = buckets_of(SOME, batch_size=16, shuffle=False)
     first = list(buckets)
     buckets.set_epoch(1)
 
     assert list(buckets) == first
-    longest = [max(lengths[index][1] for index in batch) for batch in first]
+    longest = [max(SOME[index][1] for index in batch) for batch in first]
     assert longest == sorted(longest, reverse=True)
 
 
@@ -146,7 +121,7 @@ def test_exactly_one_positive_size_is_wanted(sizes, said, pairs):
         make_loader(pairs, shuffle=True, seed=0, **sizes)
 
 
-@pytest.mark.parametrize(("start", "num_workers"), [("fork", 1), ("fork", 2), ("spawn", 1)])
+@pytest.mark.parametrize(("start", "num_workers"), [("fork", 2), ("spawn", 1)])
 def test_workers_give_the_same_batches_in_the_same_order(pairs, start, num_workers):
     if start not in torch.multiprocessing.get_all_start_methods():
         pytest.skip(f"this system does not {start}")
@@ -161,41 +136,35 @@ def test_workers_give_the_same_batches_in_the_same_order(pairs, start, num_worke
 
 @pytest.mark.parametrize("num_workers", [0, 1])
 def test_the_global_random_state_is_neither_read_nor_changed(pairs, num_workers):
+    def state():
+        return torch.random.get_rng_state().tolist(), np.random.get_state(legacy=False)["state"]["key"].tolist()
+
     torch.manual_seed(1)
-    np.random.seed(1)
-    before = torch.random.get_rng_state(), numpy_state()
-
+    before = state()
     first = ids_of(make_loader(pairs, batch_size=100, shuffle=True, seed=0, num_workers=num_workers))
-
-    assert torch.equal(torch.random.get_rng_state(), before[0])
-    assert numpy_state() == before[1]
+    assert state() == before
     torch.manual_seed(2)
     assert ids_of(make_loader(pairs, batch_size=100, shuffle=True, seed=0, num_workers=num_workers)) == first
 
 
 def test_each_iteration_is_the_next_epoch_also_after_one_that_was_left_early(pairs):
-    loader = make_loader(pairs, batch_size=100, shuffle=True, seed=0)
-    reference = make_loader(pairs, batch_size=100, shuffle=True, seed=0)
+    loader, reference = (make_loader(pairs, batch_size=100, shuffle=True, seed=0) for _ in range(2))
     epochs = [ids_of(reference) for _ in range(3)]
     assert epochs[0] != epochs[1]
 
     assert ids_of(loader) == epochs[0]
     assert next(iter(loader)).ids.tolist() == epochs[1][0]
     assert ids_of(loader) == epochs[2]
-    unshuffled = make_loader(pairs, batch_size=100, shuffle=False, seed=0)
-    next(iter(unshuffled))
-    assert sorted(sum(ids_of(unshuffled), [])) == list(range(len(pairs)))
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
-@pytest.mark.parametrize("consumed", [1, 4, 11, 15])
+@pytest.mark.parametrize("consumed", [1, 11, 15])
 def test_a_saved_position_goes_on_with_the_batch_after_the_last_consumed_one(pairs, num_workers, consumed):
     def loader():
         return make_loader(pairs, batch_size=100, shuffle=True, seed=0, num_workers=num_workers)
 
-    whole = loader()
-    epochs = [ids_of(whole) for _ in range(3)]
-    broken = loader()
+    whole, broken, resumed = loader(), loader(), loader()
+    everything = sum((ids_of(whole) for _ in range(3)), [])
     before, state = [], {}
     while not state:
         for batch in broken:
@@ -203,11 +172,9 @@ def test_a_saved_position_goes_on_with_the_batch_after_the_last_consumed_one(pai
             if len(before) == consumed:
                 state = json.loads(json.dumps(broken.state_dict()))
                 break
-    resumed = loader()
     resumed.load_state_dict(state)
     rest = ids_of(resumed) + ids_of(resumed)
 
-    everything = sum(epochs, [])
     assert before + rest == everything[: len(before + rest)]
     assert len(before + rest) >= 2 * len(whole)
 
@@ -219,10 +186,3 @@ def test_a_position_in_other_data_is_refused(pairs):
         make_loader(pairs, batch_size=100, shuffle=True, seed=1).load_state_dict(state)
     with pytest.raises(ValueError, match="one of num_pairs 1003, the data here have num_pairs 5"):
         make_loader(encoded_pairs(5), batch_size=100, shuffle=True, seed=0).load_state_dict(state)
-
-
-def test_no_pairs_are_no_batches():
-    for size in ({"batch_size": 4}, {"batch_tokens": 4}):
-        for shuffle in (True, False):
-            loader = make_loader(encoded_pairs(0), shuffle=shuffle, seed=0, **size)
-            assert (len(loader), list(loader)) == (0, [])

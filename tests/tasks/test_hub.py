@@ -16,15 +16,10 @@ from seq2see.tasks import Pair, make_task
 from seq2see.text import DataError
 
 CHOSEN = "(chosen by usual names, or by task.train_split, task.valid_split, task.test_split)"
-CARD = "---\nlicense: cc0-1.0\ntask_categories:\n- translation\n---\n# Some pairs\n"
 ROWS = [{"source": f"source {number}", "target": f"target {number}"} for number in range(100)]
 PAIRS = [Pair(row["source"], row["target"]) for row in ROWS]
-
-
-def write_parquet(path, rows):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        parquet.write_table(rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(rows), file)
+PARTS = {"train": ROWS[:60], "eval": ROWS[60:80], "devtest": ROWS[80:]}
+SPLITS = ["train", "valid", "test"]
 
 
 def write_jsonl(path, rows):
@@ -32,15 +27,18 @@ def write_jsonl(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def laid_out(folder, *, card=CARD, **splits):
+def laid_out(folder, **splits):
     """A folder with these splits as parquet files, named as the hub names them."""
     for split, rows in splits.items():
-        write_parquet(folder / "data" / f"{split}-00000-of-00001.parquet", rows)
-    (folder / "README.md").write_text(card, encoding="utf-8")
+        path = folder / "data" / f"{split}-00000-of-00001.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            parquet.write_table(rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(rows), file)
+    (folder / "README.md").write_text("---\nlicense: cc0-1.0\n---\n# Some pairs\n", encoding="utf-8")
     return folder
 
 
-def saved(folder, **splits):
+def saved(folder, splits):
     """A folder that `datasets` has saved these splits into."""
     DatasetDict({split: Dataset.from_list(rows) for split, rows in splits.items()}).save_to_disk(folder)
     return folder
@@ -51,20 +49,21 @@ def task_of(folder, *, skip=False, source="source", target="target", **options):
     return make_task(chosen, on_bad_line=OnBadLine.skip if skip else OnBadLine.error)
 
 
-def complaint(folder, split="train", **options):
+def complaint(folder, **options):
     with pytest.raises(DataError) as error:
-        task_of(folder, **options).pairs(split)
+        task_of(folder, **options).pairs("train")
     return str(error.value).replace(str(folder), "FOLDER")
 
 
-@pytest.mark.parametrize("valid", ["validation", "valid", "dev"])
+def all_of(task):
+    return [list(task.pairs(split)) for split in SPLITS]
+
+
+@pytest.mark.parametrize("valid", ["validation", "dev"])
 def test_its_splits_are_used_by_the_names_that_they_have_there(tmp_path, valid):
-    laid_out(tmp_path, train=ROWS[:60], **{valid: ROWS[60:80]}, test=ROWS[80:])
+    task = task_of(laid_out(tmp_path, train=ROWS[:60], **{valid: ROWS[60:80]}, test=ROWS[80:]))
 
-    task = task_of(tmp_path)
-
-    splits = [list(task.pairs(split)) for split in ("train", "valid", "test")]
-    assert splits == [PAIRS[:60], PAIRS[60:80], PAIRS[80:]]
+    assert all_of(task) == [PAIRS[:60], PAIRS[60:80], PAIRS[80:]]
     assert task.pairs("ood") == [] and task.ood == ""
     assert task.notes == [
         f"{tmp_path}: train (60 rows) to train on, {valid} (20 rows) to validate on, test (20 rows) to test on {CHOSEN}"
@@ -72,53 +71,38 @@ def test_its_splits_are_used_by_the_names_that_they_have_there(tmp_path, valid):
 
 
 def test_missing_splits_are_split_off_by_the_rule_of_files(tmp_path):
-    write_parquet(tmp_path / "pairs.parquet", ROWS)
-    files = make_task(FilesOptions(train=str(tmp_path / "pairs.parquet")))
+    hub = task_of(laid_out(tmp_path, train=ROWS))
+    [file] = (tmp_path / "data").iterdir()
 
-    hub = task_of(laid_out(tmp_path / "folder", train=ROWS))
-
-    for split, size in (("train", 92), ("valid", 4), ("test", 4)):
-        assert list(hub.pairs(split)) == list(files.pairs(split))
-        assert len(hub.pairs(split)) == size
+    assert all_of(hub) == all_of(make_task(FilesOptions(train=str(file))))
     assert hub.notes == [
-        f"{tmp_path / 'folder'}: train (100 rows) to train on {CHOSEN}",
-        f"validation split off {tmp_path / 'folder'}, split train: 4 of 100 pairs",
-        f"test split off {tmp_path / 'folder'}, split train: 4 of 100 pairs",
+        f"{tmp_path}: train (100 rows) to train on {CHOSEN}",
+        *(f"{split} split off {tmp_path}, split train: 4 of 100 pairs" for split in ("validation", "test")),
     ]
-
-
-def test_only_the_missing_split_is_split_off_and_train_size_cuts_training_alone(tmp_path):
-    task = task_of(laid_out(tmp_path, train=ROWS, test=ROWS[:3]), train_size=50)
-
-    assert [len(task.pairs(split)) for split in ("train", "valid", "test")] == [50, 4, 3]
-    assert f"{tmp_path}, split test: " in task.notes[-1] and "also in training (kept)" in task.notes[-1]
-
-
-PARTS = {"train": ROWS[:60], "eval": ROWS[60:80], "devtest": ROWS[80:]}
+    given = task_of(laid_out(tmp_path, test=ROWS[:3]), train_size=50)
+    assert [len(pairs) for pairs in all_of(given)] == [50, 4, 3]
+    assert f"{tmp_path}, split test: " in given.notes[-1] and "also in training (kept)" in given.notes[-1]
 
 
 @pytest.mark.parametrize("side_by_side", [False, True])
 def test_a_saved_data_set_has_the_splits_that_it_was_saved_with_and_keys_choose_among_them(tmp_path, side_by_side):
-    saved(tmp_path, **PARTS)
+    saved(tmp_path, PARTS)
     if side_by_side:
         (tmp_path / "dataset_dict.json").unlink()
 
     task = task_of(tmp_path, valid_split="eval", test_split="devtest")
 
-    assert [list(task.pairs(split)) for split in ("train", "valid", "test")] == [PAIRS[:60], PAIRS[60:80], PAIRS[80:]]
-    assert task.notes == [
-        f"{tmp_path}: train (60 rows) to train on, eval (20 rows) to validate on, devtest (20 rows) to test on {CHOSEN}"
-    ]
+    assert all_of(task) == [PAIRS[:60], PAIRS[60:80], PAIRS[80:]]
+    assert "eval (20 rows) to validate on, devtest (20 rows) to test on" in task.notes[0]
     assert "no split 'devset' (task.test_split), there are: " in complaint(tmp_path, test_split="devset")
 
 
 def test_a_single_saved_data_set_is_the_training_split_whatever_format_it_was_saved_in(tmp_path):
     Dataset.from_list(ROWS).with_format("numpy", columns=["source"]).save_to_disk(tmp_path)
 
-    task = task_of(tmp_path)
+    train, valid, test = all_of(task_of(tmp_path))
 
-    assert [len(task.pairs(split)) for split in ("train", "valid", "test")] == [92, 4, 4]
-    assert set(task.pairs("train")) < set(PAIRS)
+    assert (len(train), len(valid), len(test)) == (92, 4, 4) and set(train) < set(PAIRS)
     assert complaint(tmp_path, name="one") == (
         "FOLDER: task.name (one) must be a configuration of this data set, there are: none"
     )
@@ -132,19 +116,12 @@ def test_a_single_saved_data_set_is_the_training_split_whatever_format_it_was_sa
             "no split to validate on and to test on by a usual name, there are: train, eval, devtest; choose with "
             "task.valid_split and task.test_split, or set task.train_split=train to split off what is missing",
         ),
-        (
-            ["train", "validation", "hard"],
-            "no split to test on by a usual name, there are: train, validation, hard; choose with task.test_split, or "
-            "set task.train_split=train to split off what is missing",
-        ),
         (["train", "dev", "validation"], "dev and validation may both be meant to validate on, set task.valid_split"),
         (["a", "test"], "no split 'train', there are: a, test; choose with task.train_split, or another task.path"),
     ],
 )
 def test_no_split_is_guessed_at_or_vanishes_in_silence(tmp_path, splits, said):
-    saved(tmp_path, **{split: ROWS[:20] for split in splits})
-
-    assert complaint(tmp_path) == f"FOLDER: {said}"
+    assert complaint(saved(tmp_path, dict.fromkeys(splits, ROWS[:20]))) == f"FOLDER: {said}"
 
 
 @pytest.mark.parametrize(
@@ -153,20 +130,17 @@ def test_no_split_is_guessed_at_or_vanishes_in_silence(tmp_path, splits, said):
         (["train", "validation", "test", "devtest"], {}, "test (9 rows) to test on; not used: devtest"),
         (["train", "hard"], {"train_split": "train"}, "train (9 rows) to train on; not used: hard"),
         (["train", "test"], {"valid_split": "test"}, "train (9 rows) to train on, test (9 rows) to validate on"),
-        (["all"], {"train_split": "all"}, "all (9 rows) to train on"),
     ],
 )
 def test_splits_without_a_use_are_named(tmp_path, splits, keys, note):
-    saved(tmp_path, **{split: ROWS[:9] for split in splits})
-
-    task = task_of(tmp_path, **keys)
+    task = task_of(saved(tmp_path, dict.fromkeys(splits, ROWS[:9])), **keys)
 
     assert len(task.pairs("train")) == 9
     assert task.notes[0].endswith(f"{note} {CHOSEN}")
 
 
 def test_another_data_set_is_scored_by_all_of_its_test_split_or_of_its_only_one(tmp_path):
-    saved(tmp_path / "many", **PARTS)
+    saved(tmp_path / "many", PARTS)
     Dataset.from_list(ROWS).save_to_disk(tmp_path / "one")
 
     assert task_of(tmp_path / "many", test_split="devtest").scored() == PAIRS[80:]
@@ -180,36 +154,45 @@ def test_a_split_is_chosen_for_one_use_alone():
         HubOptions(path="x", source=0, target=1, valid_split="x", test_split="x")
 
 
-def test_files_that_are_read_under_another_name_or_not_at_all_are_named(tmp_path):
+def test_what_datasets_does_in_silence_is_said(tmp_path):
     for split, rows in PARTS.items():
         write_jsonl(tmp_path / f"{split}.jsonl", rows)
-
     task = task_of(tmp_path)
-
     assert list(task.pairs("test")) == PAIRS[60:80]
     assert task.notes[:2] == ["eval.jsonl: read as the split test", "devtest.jsonl: not read, its name says no split"]
 
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "train.csv").write_text("source,target\na,b\n", encoding="utf-8")
+    task = task_of(tmp_path / "table")
+    assert list(task.pairs("train")) == [Pair("a", "b")]
+    assert "task=files reads them exactly" in task.notes[1]
 
-@pytest.mark.parametrize(("source", "target"), [("en", "de"), (0, 1), ("0", "1")])
+
 @pytest.mark.parametrize("form", ["parquet", "jsonl"])
-def test_the_languages_of_a_translation_column_are_columns(tmp_path, source, target, form):
-    rows = [{"translation": {"en": f"the {number}", "de": f"das {number}"}, "id": str(number)} for number in range(9)]
+def test_columns_are_chosen_by_name_number_or_language_and_features_stand_before_the_source(tmp_path, form):
+    rows = [{"translation": {"en": f"the {n}", "de": f"das {n}"}, "tags": "V;PST", "id": n} for n in range(9)]
     if form == "jsonl":
         write_jsonl(tmp_path / "train.jsonl", rows)
     else:
         laid_out(tmp_path, train=rows)
 
-    pairs = task_of(tmp_path, source=source, target=target).pairs("train")
+    pairs = [Pair(f"the {n}", f"das {n}") for n in range(9)]
+    for source, target in (("en", "de"), (0, "1")):
+        assert list(task_of(tmp_path, source=source, target=target).pairs("train")) == pairs
+    tagged = task_of(tmp_path, source="en", target="de", features="tags")
+    assert tagged.pairs("train")[0] == Pair("V;PST\tthe 0", "das 0")
+    assert "FOLDER, split train: no column 'fr' (task.target), there are: " in complaint(
+        tmp_path, source="en", target="fr"
+    )
 
-    assert list(pairs) == [Pair(f"the {number}", f"das {number}") for number in range(9)]
 
+def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path):
+    laid_out(tmp_path, train=ROWS)
 
-def test_columns_are_chosen_by_number_and_a_column_of_features_stands_before_the_source(tmp_path):
-    laid_out(tmp_path, train=[{"id": 1, "word": "gehen", "tags": "V;PST", "form": "ging"}])
-
-    assert list(task_of(tmp_path, source=1, target="3").pairs("train")) == [Pair("gehen", "ging")]
-    tagged = task_of(tmp_path, source="word", target="form", features="tags")
-    assert list(tagged.pairs("train")) == [Pair("V;PST\tgehen", "ging")]
+    assert complaint(tmp_path, source="sources").startswith(
+        "FOLDER, split train: no column 'sources' (task.source), nearest: source; there are: source, target"
+    )
+    assert "no column '2' (task.target)" in complaint(tmp_path, target=2)
 
 
 def test_any_text_comes_as_it_is(tmp_path):
@@ -220,14 +203,6 @@ def test_any_text_comes_as_it_is(tmp_path):
 
     for folder in ("lines", "table"):
         assert [pair.source for pair in task_of(tmp_path / folder).pairs("train")] == texts
-
-
-def test_tables_of_text_come_with_a_warning_of_what_may_have_been_lost(tmp_path):
-    (tmp_path / "train.csv").write_text("source,target\na,b\n", encoding="utf-8")
-    task = task_of(tmp_path)
-
-    assert list(task.pairs("train")) == [Pair("a", "b")]
-    assert "task=files reads them exactly" in task.notes[1]
 
 
 @pytest.mark.parametrize("name", ["数据", "it's mine", "a=b,c", "{a}", "[1] a*b?", "a::b", "~x", "a.b"])
@@ -243,54 +218,40 @@ def test_any_folder_name_is_read(tmp_path, monkeypatch, name):
 @pytest.mark.parametrize(
     ("value", "fault"),
     [
-        (None, "'target' is null"),
-        ("", "empty target"),
+        (None, "'target' is null, not text"),
         (" \u3000", "blank target"),
-        (7, "'target' is a number, not text"),
-        (["a"], "'target' is a list, not text"),
-        (datetime.datetime(2020, 1, 1), "'target' is datetime, not text"),
+        (["a"], "'target' is ['a'], not text"),
+        (datetime.datetime(2020, 1, 1), "'target' is datetime.datetime(2020, 1, 1, 0, 0), not text"),
     ],
 )
-def test_a_row_without_two_texts_is_named_with_its_split(tmp_path, value, fault):
+def test_a_row_without_two_texts_is_named_with_its_split_or_skipped_and_counted(tmp_path, value, fault):
     column = ["a", value] if value is None or isinstance(value, str) else [value, value]
     laid_out(tmp_path, train=pa.table({"source": ["b", "c"], "target": pa.array(column)}))
+    number = column.index(value) + 1
 
     said = complaint(tmp_path)
-
-    assert said.startswith(f"FOLDER, split train, row {column.index(value) + 1}: {fault}, ")
+    assert said.startswith(f"FOLDER, split train, row {number}: {fault}, ")
     assert said.endswith(", or set data.on_bad_line=skip")
-
-
-def test_rows_without_two_texts_are_skipped_and_counted_on_demand(tmp_path):
-    laid_out(tmp_path, train=ROWS[:9], test=[{"source": "a", "target": None}, {"source": "b", "target": "c"}])
-    task = task_of(tmp_path, skip=True)
-    assert list(task.pairs("test")) == [Pair("b", "c")]
-    assert task.notes[-1] == f"{tmp_path}, split test: 1 bad row skipped, the first is row 1: 'target' is null"
-    assert complaint(laid_out(tmp_path / "numbers", train=[{"source": "a", "target": 7}]), skip=True).startswith(
-        "FOLDER, split train: no pairs (1 bad row skipped, the first is row 1: 'target' is a number, not text), "
-    )
-
-
-def test_a_column_or_language_that_is_not_there_is_named_with_those_that_are(tmp_path):
-    laid_out(tmp_path / "flat", train=ROWS)
-    laid_out(tmp_path / "deep", train=[{"id": 1, "translation": {"en": "a", "de": "b"}}])
-
-    assert complaint(tmp_path / "flat", source="sources").startswith(
-        "FOLDER, split train: no column 'sources' (task.source), nearest: source; there are: source, target"
-    )
-    assert "no column '2' (task.target)" in complaint(tmp_path / "flat", target=2)
-    assert complaint(tmp_path / "deep", source="en", target="fr").startswith(
-        "FOLDER, split train: no column 'fr' (task.target), there are: id, en, de"
-    )
+    if number == 2:
+        task = task_of(tmp_path, skip=True)
+        assert list(task.pairs("train")) == [Pair("b", "a")]
+        assert f"{tmp_path}, split train: 1 bad row skipped, the first is row 2: {fault}" in task.notes
+    else:
+        assert complaint(tmp_path, skip=True).startswith("FOLDER, split train: no pairs (2 bad rows skipped, the first")
 
 
 def test_a_configuration_is_chosen_by_name(tmp_path):
-    card = "---\nconfigs:\n" + "".join(
-        f"- config_name: {name}\n  data_files:\n  - split: train\n    path: {name}/train-*\n" for name in ("one", "two")
+    for name, rows in (("one", ROWS[:5]), ("two", ROWS[5:9])):
+        laid_out(tmp_path / name, train=rows)
+    (tmp_path / "README.md").write_text(
+        "---\nconfigs:\n"
+        + "".join(
+            f"- config_name: {name}\n  data_files:\n  - split: train\n    path: {name}/data/train-*\n"
+            for name in ("one", "two")
+        )
+        + "---\n",
+        encoding="utf-8",
     )
-    laid_out(tmp_path, card=f"{card}---\n")
-    write_parquet(tmp_path / "one" / "train-00000-of-00001.parquet", ROWS[:5])
-    write_parquet(tmp_path / "two" / "train-00000-of-00001.parquet", ROWS[5:9])
 
     assert list(task_of(tmp_path, name="two").pairs("train")) == PAIRS[5:9]
     for name, said in (("three", " (three)"), (None, "")):
@@ -303,14 +264,13 @@ def test_a_configuration_is_chosen_by_name(tmp_path):
     ("name", "said"),
     [
         ("./nosuch", "./nosuch: no such folder, nearest in {}: nosuck"),
-        ("nosuck/x/y", "nosuck/x/y: no such folder, nor a folder {}/nosuck/x: check the path"),
         (
             "nosuch",
             "nosuch: no folder of this name here, and the hub cannot be reached (Couldn't reach 'nosuch' on the",
         ),
         ("file.jsonl", "file.jsonl: a file, not a folder, read it with task=files task.train=file.jsonl"),
         ("nosuck", "nosuck: `datasets` cannot load it (EmptyDatasetError: "),
-        ("broken", "broken: `datasets` cannot load it (DatasetGenerationError: Failed to load JSON"),
+        ("broken", "broken: `datasets` cannot load it (DatasetGenerationError: "),
     ],
 )
 def test_what_cannot_be_had_is_named_with_the_remedy(tmp_path, monkeypatch, name, said):
@@ -323,43 +283,34 @@ def test_what_cannot_be_had_is_named_with_the_remedy(tmp_path, monkeypatch, name
     with pytest.raises(DataError) as error:
         task_of(name).pairs("train")
 
-    message = str(error.value)
-    if "json" in said.lower() and "broken" in said:
-        assert "broken: `datasets` cannot load it (DatasetGenerationError: " in message and "JSON" in message
-    else:
-        assert message.startswith(said.format(tmp_path))
-    assert "\n" not in message
+    assert str(error.value).startswith(said.format(tmp_path)) and "\n" not in str(error.value)
 
 
 def test_an_edited_folder_is_read_anew_also_with_the_same_size_and_time_stamps(tmp_path):
     file = laid_out(tmp_path, train=ROWS[:3]) / "data" / "train-00000-of-00001.parquet"
-    before, content, status = task_of(tmp_path), file.read_bytes(), file.stat()
-    assert list(before.pairs("train")) == PAIRS[:3]
-    fingerprint = before.fingerprint()
+    content, status = file.read_bytes(), file.stat()
+    assert list(task_of(tmp_path).pairs("train")) == PAIRS[:3]
 
     file.write_bytes(content.replace(b"target 2", b"TARGET 2"))
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     assert file.stat().st_size == status.st_size
     assert task_of(tmp_path).pairs("train")[2] == Pair("source 2", "TARGET 2")
-    assert task_of(tmp_path).fingerprint() != fingerprint
-    file.write_bytes(content)
-    assert task_of(tmp_path).fingerprint() == fingerprint
 
 
 def test_the_fingerprint_is_that_of_all_files_with_their_names_and_needs_no_loading(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)  # cannot be imported now
     laid_out(tmp_path, train=ROWS[:3])
-    seen = {task_of(tmp_path).fingerprint()}
+    seen = [task_of(tmp_path).fingerprint() for _ in range(2)]
     for change in (
-        lambda: (tmp_path / "README.md").write_text(CARD + "x", encoding="utf-8"),
+        lambda: (tmp_path / "README.md").write_text("x", encoding="utf-8"),
         lambda: (tmp_path / "data").rename(tmp_path / "date"),
         lambda: write_jsonl(tmp_path / "deep" / "er" / "test.jsonl", ROWS),
     ):
         change()
-        seen.add(task_of(tmp_path).fingerprint())
+        seen.append(task_of(tmp_path).fingerprint())
 
-    assert len(seen) == 4
+    assert len(set(seen)) == len(seen) - 1 and seen[0] == seen[1]
 
 
 @pytest.mark.slow

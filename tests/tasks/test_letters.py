@@ -34,11 +34,12 @@ def test_the_target_is_the_source_copied_reversed_or_sorted_and_the_links_say_wh
 
 
 def test_lengths_and_letters_stay_within_their_limits_and_lengths_are_about_equally_frequent():
-    words = sources(letters(train_size=3000, vocab_size=5, min_length=6, max_length=8), *SPLITS)
+    task = letters(train_size=3000, vocab_size=5, min_length=6, max_length=8, ood_size=300)
 
-    lengths = [len(word) for word in words]
-    assert {letter for word in words for letter in word} == set("abcde")
+    lengths = [len(word) for word in sources(task, *SPLITS)]
+    assert {letter for word in sources(task, *SPLITS, "ood") for letter in word} == set("abcde")
     assert all(900 < lengths.count(length) < 1200 for length in (6, 7, 8)) and set(lengths) == {6, 7, 8}
+    assert task.ood == "16 to 32 letters" and {len(word) for word in sources(task, "ood")} == set(range(16, 33))
 
 
 def test_rare_short_sequences_are_left_for_training():
@@ -47,14 +48,3 @@ def test_rare_short_sequences_are_left_for_training():
     short = {split: sum(len(word) == 1 for word in sources(task, split)) for split in SPLITS}
 
     assert short["train"] >= 13 and short["test"] >= 1
-
-
-def test_long_sequences_of_many_letters_are_no_trouble():
-    assert len(sources(letters(min_length=200, max_length=200), "train")) == 200
-
-
-def test_the_ood_split_is_twice_to_four_times_as_long_and_says_so():
-    task = letters("reverse", min_length=2, max_length=5, ood_size=300)
-
-    assert task.ood == "10 to 20 letters"
-    assert {len(word) for word in sources(task, "ood")} == set(range(10, 21))

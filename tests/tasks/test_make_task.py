@@ -16,6 +16,7 @@ WITH_OOD = [
     ("numbers", {"source": "zh", "max_number": 29_999}),
     ("numbers", {"target": "de"}),
     ("dates", {"first_year": 2020, "last_year": 2020}),
+    ("translation", {}),
 ]
 ALL = [*WITH_OOD, ("scan", {})]
 
@@ -55,7 +56,7 @@ def test_the_split_ood_is_described_leaves_the_others_alone_and_may_be_left_out(
     (some, task), (none, without) = (splits(kind, options, ood_size=size) for size in (50, 0))
 
     assert len(some["ood"]) == 50 and task.ood
-    assert none["ood"] == [] and without.ood == ""
+    assert list(none["ood"]) == [] and without.ood == ""
     assert all(some[split] == none[split] for split in SPLITS[:3])
 
 
@@ -84,7 +85,7 @@ def test_every_pair_that_exists_can_be_asked_for_and_not_one_more(kind, options,
     ("options", "unwanted"),
     [
         ("LettersOptions('sort', train_size=3)", {"torch", "tokenizers", "datasets", "pyarrow", "seq2see.tasks.files"}),
-        ("FilesOptions(train='x.tsv')", {"torch", "datasets", "seq2see.tasks.letters"}),  # its pairs are in Arrow
+        ("FilesOptions(train='x.tsv')", {"torch", "datasets", "pyarrow", "seq2see.tasks.letters"}),
     ],
 )
 def test_a_task_imports_nothing_that_it_does_not_use(options, unwanted):

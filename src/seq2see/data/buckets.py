@@ -16,8 +16,7 @@ class LengthBuckets(Sampler[list[int]]):
     """Batches of indices, length-grouped; every index once an epoch, the last, smaller batch kept.
 
     Shuffled: all indices are permuted, sorted by length inside pools of four batches (by tokens of about a hundred) and
-    cut into batches; then the batches are permuted. Not shuffled: all are sorted by length once, longest first, for the
-    least padding.
+    cut into batches; then the batches are permuted. Not shuffled: all are sorted by length, longest first.
 
     The order is a function of (seed, epoch). Iterating gives the batches of `epoch` from `position` on and changes
     neither; who consumes them moves on (`Loader` does), so that a saved position counts what was used, not what was
@@ -25,15 +24,11 @@ class LengthBuckets(Sampler[list[int]]):
 
     Args:
         source_lengths: tokens of each source, EOS included, int (pairs,).
-        target_lengths: tokens of each target, EOS included, int (pairs,).
+        target_lengths: the same of the targets.
         batch_size: pairs a batch; give this, or `batch_tokens`.
         batch_tokens: padded source and target tokens a batch at most; a longer pair is a batch of its own.
         shuffle: whether each epoch has an order of its own.
         seed: not negative.
-
-    Attributes:
-        epoch: 0-based number of the epoch that iterating gives.
-        position: batches of it that were consumed.
 
     Raises:
         ValueError: not exactly one of `batch_size` and `batch_tokens` is given, or it is not positive.
@@ -53,8 +48,7 @@ class LengthBuckets(Sampler[list[int]]):
             raise ValueError(f"data.batch_size ({batch_size}) and data.batch_tokens ({batch_tokens}): set exactly one")
         self.epoch = 0
         self.position = 0
-        self._source_lengths = source_lengths
-        self._target_lengths = target_lengths
+        self._lengths = source_lengths, target_lengths
         self._by_tokens = batch_tokens is not None
         self._size = batch_size or batch_tokens or 0  # pairs, or padded tokens
         if self._size < 1:
@@ -62,7 +56,6 @@ class LengthBuckets(Sampler[list[int]]):
         self._shuffle = shuffle
         self._seed = seed
         self._num_pairs = len(source_lengths)
-        self._counted: list[np.ndarray] | None = None  # the first shuffle, until the first epoch is planned
         self._num_batches = self._count()
         self._planned: tuple[int, list[np.ndarray]] | None = None  # the epoch that was planned last, and its batches
 
@@ -72,7 +65,9 @@ class LengthBuckets(Sampler[list[int]]):
 
     def __iter__(self) -> Iterator[list[int]]:
         """The batches of the epoch from the position on."""
-        for batch in self._batches()[self.position :]:
+        if self._planned is None or self._planned[0] != self.epoch:
+            self._planned = (self.epoch, self._plan(self.epoch))
+        for batch in self._planned[1][self.position :]:
             yield batch.tolist()
 
     def set_epoch(self, epoch: int) -> None:
@@ -95,14 +90,8 @@ class LengthBuckets(Sampler[list[int]]):
 
     def _stays(self) -> dict[str, int]:
         """What must be the same for a position to mean the same batch."""
-        lengths = np.concatenate([self._source_lengths, self._target_lengths]).astype(np.int64)
+        lengths = np.concatenate(self._lengths).astype(np.int64)
         return {"seed": self._seed, "num_pairs": self._num_pairs, "lengths": zlib.crc32(lengths.tobytes())}
-
-    def _batches(self) -> list[np.ndarray]:
-        epoch = self.epoch if self._shuffle else 0
-        if self._planned is None or self._planned[0] != epoch:
-            self._planned = (epoch, self._plan(epoch))
-        return self._planned[1]
 
     def _count(self) -> int:
         """Batches an epoch. Cut by tokens, shuffles differ a little: one batch to spare for each pool but one."""
@@ -111,21 +100,15 @@ class LengthBuckets(Sampler[list[int]]):
         if not self._shuffle or not self._num_pairs:
             return len(self._plan(0))
         pools = -(-self._num_pairs // self._pairs_a_pool())
-        self._counted = self._shuffled(self._random(0, 0))
-        return min(len(self._counted) + pools - 1, self._num_pairs)
+        return min(len(self._shuffled(self._random(0, 0))) + pools - 1, self._num_pairs)
 
     def _plan(self, epoch: int) -> list[np.ndarray]:
         if not self._shuffle or not self._num_pairs:
             return self._cut(self._by_length(np.arange(self._num_pairs)))[::-1]
-        attempt = 0
-        counted, self._counted = self._counted, None
-        batches = counted if counted is not None and epoch == 0 else self._shuffled(self._random(epoch, attempt))
-        while len(batches) > self._num_batches:
-            attempt += 1
-            if attempt == _TRIES:  # the composition that was counted, in an order of this epoch's own
-                batches = self._shuffled(self._random(0, 0))
-                break
-            batches = self._shuffled(self._random(epoch, attempt))
+        tries = (self._shuffled(self._random(epoch, attempt)) for attempt in range(_TRIES))
+        batches = next((batches for batches in tries if len(batches) <= self._num_batches), None)
+        if batches is None:  # the composition that was counted, in an order of this epoch's own
+            batches = self._shuffled(self._random(0, 0))
         batches = _split_up(batches, self._num_batches)
         return [batches[place] for place in self._random(epoch, _TRIES).permutation(len(batches))]
 
@@ -136,7 +119,7 @@ class LengthBuckets(Sampler[list[int]]):
         """Whole batches when cut by pairs, so that only the last pool has a smaller one."""
         if not self._by_tokens:
             return _A_POOL_BY_PAIRS * self._size
-        tokens_a_pair = float(self._source_lengths.mean() + self._target_lengths.mean())
+        tokens_a_pair = float(self._lengths[0].mean() + self._lengths[1].mean())
         return max(1, int(_A_POOL_BY_TOKENS * self._size / tokens_a_pair))
 
     def _shuffled(self, random: np.random.Generator) -> list[np.ndarray]:
@@ -146,7 +129,7 @@ class LengthBuckets(Sampler[list[int]]):
 
     def _by_length(self, indices: np.ndarray) -> np.ndarray:
         """Sorted by target length, then source length; equal ones keep their order."""
-        return indices[np.lexsort((self._source_lengths[indices], self._target_lengths[indices]))]
+        return indices[np.lexsort([lengths[indices] for lengths in self._lengths])]
 
     def _cut(self, indices: np.ndarray, random: np.random.Generator | None = None) -> list[np.ndarray]:
         """Sorted indices in batches; cut by pairs, the smaller batch may stand anywhere, not always at the longest."""
@@ -160,7 +143,7 @@ class LengthBuckets(Sampler[list[int]]):
 
     def _cut_by_tokens(self, indices: np.ndarray) -> list[np.ndarray]:
         """Each batch as large as `batch_tokens` allows: (longest source + longest target) * pairs."""
-        sources, targets, budget = self._source_lengths[indices], self._target_lengths[indices], self._size
+        (sources, targets), budget = (lengths[indices] for lengths in self._lengths), self._size
         batches, begin = [], 0
         while begin < len(indices):
             most = budget // (sources[begin] + targets[begin]) + 1  # targets only grow, and so does the longest source

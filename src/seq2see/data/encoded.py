@@ -1,7 +1,8 @@
 """Pairs as ids in flat arrays, and how some of them become one padded batch."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, islice, repeat
+from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -16,21 +17,13 @@ _PAIRS_AT_ONCE = 8_192  # tokenised together: enough to keep the cores busy, lit
 
 
 class Batch(NamedTuple):
-    """Some pairs, padded on the right with PAD.
+    """Some pairs, padded on the right with PAD."""
 
-    Attributes:
-        ids: which pairs these are: their places in the list that was encoded, int64 (B,).
-        src: source tokens and EOS, int64 (B, S).
-        src_mask: True where `src` is a real token, EOS included, bool (B, S).
-        tgt_in: BOS and the target tokens, int64 (B, T).
-        tgt_out: the target tokens and EOS, int64 (B, T).
-    """
-
-    ids: Tensor
-    src: Tensor
-    src_mask: Tensor
-    tgt_in: Tensor
-    tgt_out: Tensor
+    ids: Tensor  # which pairs these are: their places in the list that was encoded, int64 (B,)
+    src: Tensor  # source tokens and EOS, int64 (B, S)
+    src_mask: Tensor  # True where `src` is a real token, EOS included, bool (B, S)
+    tgt_in: Tensor  # BOS and the target tokens, int64 (B, T)
+    tgt_out: Tensor  # the target tokens and EOS, int64 (B, T)
 
 
 def shifted(ids: np.ndarray, src: np.ndarray, src_mask: np.ndarray, tgt_out: np.ndarray) -> Batch:
@@ -41,15 +34,10 @@ def shifted(ids: np.ndarray, src: np.ndarray, src_mask: np.ndarray, tgt_out: np.
 
 
 class Texts(NamedTuple):
-    """The tokens of many texts, one after the other, each text ending in EOS.
+    """The tokens of many texts, one after the other, each text ending in EOS."""
 
-    Attributes:
-        flat: token ids, int32 (tokens,); text i is `flat[offsets[i] : offsets[i + 1]]`.
-        offsets: where each text begins, and the end, int64 (texts + 1,).
-    """
-
-    flat: np.ndarray
-    offsets: np.ndarray
+    flat: np.ndarray  # token ids, int32 (tokens,); text i is `flat[offsets[i] : offsets[i + 1]]`
+    offsets: np.ndarray  # where each text begins, and the end, int64 (texts + 1,)
 
     @classmethod
     def of(cls, texts: Sequence[list[int]]) -> Self:
@@ -71,11 +59,6 @@ class Texts(NamedTuple):
         """Tokens of each text, EOS included, int64 (texts,)."""
         return np.diff(self.offsets)
 
-    def only(self, kept: np.ndarray) -> "Texts":
-        """The texts where `kept`, bool (texts,), is True."""
-        lengths = self.lengths
-        return Texts(self.flat[np.repeat(kept, lengths)], np.concatenate([[0], np.cumsum(lengths[kept])]))
-
     def padded(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The texts with these numbers, int64 (B, L), and True where a token is real, bool (B, L)."""
         begins = self.offsets[indices]
@@ -87,47 +70,10 @@ class Texts(NamedTuple):
         return tokens, real
 
 
-class Part(NamedTuple):
-    """Some encoded pairs."""
-
-    source: Texts
-    target: Texts
-    ids: np.ndarray  # their places in the list that was encoded, int64 (pairs,)
-    num_dropped: int  # pairs among them that were left out
-
-
-def encoded_parts(
-    pairs: Iterable[Pair], source_tokenizer: Tokenizer, target_tokenizer: Tokenizer, *, max_length: int | None
-) -> Iterator[Part]:
-    """Tokenises pairs part by part, as `EncodedPairs.from_pairs` says."""
-    rest, num_seen, num_kept = iter(pairs), 0, 0
-    while some := list(islice(rest, _PAIRS_AT_ONCE)):
-        source = Texts.of(source_tokenizer.encode_batch(pair.source for pair in some))
-        target = Texts.of(target_tokenizer.encode_batch(pair.target for pair in some))
-        ids = np.arange(num_seen, num_seen + len(some))
-        if max_length is not None:
-            fits = np.maximum(source.lengths, target.lengths) <= max_length
-            source, target, ids = source.only(fits), target.only(fits), ids[fits]
-        num_seen += len(some)
-        num_kept += len(ids)
-        yield Part(source, target, ids, len(some) - len(ids))
-    if num_seen and not num_kept:
-        raise ValueError(
-            f"data.max_length ({max_length}) leaves none of the {num_seen} pairs: each has a side with more tokens,"
-            " the end included; set a larger data.max_length"
-        )
-
-
 class EncodedPairs(Dataset[Batch]):
-    """Tokenised pairs in four flat arrays: small in memory, quick to pickle for a worker process.
+    """Tokenised pairs in a few flat arrays, in memory or mapped from files; `pairs[indices]` is a `Batch` of them.
 
-    `pairs[indices]` and `pairs.batch(indices)` are the same: a `Batch` of those pairs.
-
-    Args:
-        source: the tokens of all sources.
-        target: the tokens of all targets.
-        ids: for each pair, its place in the list that was encoded, int64 (pairs,).
-        num_dropped: pairs that were left out because they were too long.
+    `ids` are the places of the pairs in the list that was encoded, int64 (pairs,), `num_dropped` those left out.
     """
 
     def __init__(self, source: Texts, target: Texts, *, ids: np.ndarray, num_dropped: int = 0) -> None:
@@ -148,15 +94,39 @@ class EncodedPairs(Dataset[Batch]):
         """Tokenises pairs, which are read once.
 
         Pairs with a side of more than `max_length` tokens, EOS included, are dropped and counted (None, for all but
-        training pairs: none is).
-
-        Raises:
-            ValueError: there are pairs and all of them are longer than `max_length`.
+        training pairs: none is). A ValueError if that leaves none.
         """
-        parts = list(encoded_parts(pairs, source_tokenizer, target_tokenizer, max_length=max_length))
-        sources, targets, ids, num_dropped = zip(*parts, strict=True) if parts else ((), (), (), ())
-        all_ids = np.concatenate([np.zeros(0, dtype=np.int64), *ids])
-        return cls(Texts.joined(sources), Texts.joined(targets), ids=all_ids, num_dropped=sum(num_dropped))
+        rest, num_seen = iter(pairs), 0
+        sources, targets, ids = [], [], [np.zeros(0, dtype=np.int64)]
+        while some := list(islice(rest, _PAIRS_AT_ONCE)):
+            source = source_tokenizer.encode_batch(pair.source for pair in some)
+            target = target_tokenizer.encode_batch(pair.target for pair in some)
+            lengths = (max(len(tokens), len(others)) + 1 for tokens, others in zip(source, target, strict=True))
+            fits = [place for place, length in enumerate(lengths) if max_length is None or length <= max_length]
+            sources.append(Texts.of([source[place] for place in fits]))
+            targets.append(Texts.of([target[place] for place in fits]))
+            ids.append(num_seen + np.array(fits, dtype=np.int64))
+            num_seen += len(some)
+        all_ids = np.concatenate(ids)
+        if num_seen and not len(all_ids):
+            raise ValueError(
+                f"data.max_length ({max_length}) leaves none of the {num_seen} pairs: each has a side with more "
+                "tokens, the end included; set a larger data.max_length"
+            )
+        num_dropped = num_seen - len(all_ids)
+        return cls(Texts.joined(sources), Texts.joined(targets), ids=all_ids, num_dropped=num_dropped)
+
+    def save(self, folder: Path) -> None:
+        """Writes the arrays into files of a folder, for `mapped`."""
+        counts = np.array([self.num_dropped])
+        for number, array in enumerate((*self._source, *self._target, self._ids, counts)):
+            np.save(folder / f"{number}.npy", array)
+
+    @classmethod
+    def mapped(cls, folder: Path) -> Self:
+        """The pairs that were saved, which stay in their files; an OSError or ValueError if one is gone or damaged."""
+        arrays = [np.asarray(np.load(folder / f"{number}.npy", mmap_mode="r")) for number in range(6)]
+        return cls(Texts(*arrays[:2]), Texts(*arrays[2:4]), ids=arrays[4], num_dropped=int(arrays[5][0]))
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -54,16 +54,16 @@ class Loader(DataLoader[Batch]):
         self.buckets.load_state_dict(state)
 
 
+def _as_arrays(batch: Batch) -> tuple[np.ndarray, ...]:
+    """From a worker arrays travel several times as fast as tensors, which each need a piece of shared memory."""
+    return tuple(tensor.numpy() for tensor in batch)
+
+
 def _apart(worker: int) -> None:
     """A signal to the whole group of processes is for the one that trains, which ends its workers itself."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "setpgrp"):
         os.setpgrp()
-
-
-def _as_arrays(batch: Batch) -> tuple[np.ndarray, ...]:
-    """From a worker arrays travel several times as fast as tensors, which each need a piece of shared memory."""
-    return tuple(tensor.numpy() for tensor in batch)
 
 
 def make_loader(
@@ -79,24 +79,15 @@ def make_loader(
 
     Args:
         pairs: what to batch.
-        batch_size: pairs a batch.
-        batch_tokens: padded source and target tokens a batch at most; give this or `batch_size`.
-        shuffle: True for training: each epoch in an order of its own, which depends on (seed, epoch) alone. False: the
-            longest first, so that memory runs out at once or never; `Batch.ids` tells which pairs they are.
-        seed: of the order, not negative; the global random state is neither read nor changed.
+        batch_size: as `LengthBuckets` has it, like all but `num_workers`.
+        batch_tokens: give this or `batch_size`.
+        shuffle: True for training. False: the longest first, so that memory runs out at once or never; `Batch.ids`
+            tells which pairs they are.
+        seed: of the order; the global random state is neither read nor changed.
         num_workers: processes that pad batches ahead; 0: none, usually enough.
-
-    Raises:
-        ValueError: not exactly one of `batch_size` and `batch_tokens` is given, or it is not positive.
     """
-    buckets = LengthBuckets(
-        pairs.source_lengths,
-        pairs.target_lengths,
-        batch_size=batch_size,
-        batch_tokens=batch_tokens,
-        shuffle=shuffle,
-        seed=seed,
-    )
+    lengths = pairs.source_lengths, pairs.target_lengths
+    buckets = LengthBuckets(*lengths, batch_size=batch_size, batch_tokens=batch_tokens, shuffle=shuffle, seed=seed)
     return Loader(pairs, buckets, seed=seed, num_workers=num_workers)
 
 

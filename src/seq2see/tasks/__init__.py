@@ -1,6 +1,7 @@
 """Where pairs come from: one file a task, each with its true alignment where it knows one."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Protocol
 
 from seq2see.options import (
@@ -20,15 +21,10 @@ __all__ = ["Pair", "Task", "make_task"]
 
 
 class Task(Protocol):
-    """A source of pairs.
+    """A source of pairs."""
 
-    Attributes:
-        notes: for people ("3 blank lines skipped"); reading a split may add to them.
-        ood: what the pairs of the split `ood` are ("24 to 48 letters"); empty where there is no such split.
-    """
-
-    notes: list[str]
-    ood: str
+    notes: list[str]  # for people ("3 blank lines skipped"); reading a split may add to them
+    ood: str  # what the pairs of the split `ood` are ("24 to 48 letters"); empty where there is no such split
 
     def pairs(self, split: str) -> Sequence[Pair]:
         """The pairs of `train`, `valid`, `test` or `ood`: the same ones in the same order every time."""
@@ -36,6 +32,13 @@ class Task(Protocol):
 
 
 Options = LettersOptions | TranslationOptions | NumbersOptions | DatesOptions | ScanOptions | FilesOptions | HubOptions
+_GENERATED = {  # by its options, the module and the class of a task
+    LettersOptions: ("letters", "Letters"),
+    TranslationOptions: ("translation", "Translation"),
+    NumbersOptions: ("numbers", "Numbers"),
+    DatesOptions: ("dates", "Dates"),
+    ScanOptions: ("scan", "Scan"),
+}
 
 
 def make_task(
@@ -68,23 +71,5 @@ def make_task(
             from seq2see.tasks.hub import Hub
 
             return Hub(options, on_bad_line=on_bad_line, normalize=normalize)
-        case LettersOptions():
-            from seq2see.tasks.letters import Letters
-
-            return Letters(options)
-        case NumbersOptions():
-            from seq2see.tasks.numbers import Numbers
-
-            return Numbers(options)
-        case DatesOptions():
-            from seq2see.tasks.dates import Dates
-
-            return Dates(options)
-        case ScanOptions():
-            from seq2see.tasks.scan import Scan
-
-            return Scan(options)
-        case TranslationOptions():
-            from seq2see.tasks.translation import Translation
-
-            return Translation(options)
+    module, name = _GENERATED[type(options)]
+    return getattr(import_module(f"seq2see.tasks.{module}"), name)(options)

@@ -5,31 +5,18 @@ from seq2see.text import DataError
 
 
 class BadLines:
-    """The lines of one file (or of two parallel ones) that give no pair.
-
-    Args:
-        name: the file as the user wrote it.
-        on_bad_line: whether a bad line raises or is skipped.
-        unit: what is counted in this format: `line`, `row` or `entry`.
-    """
+    """The lines of one file (or of two parallel ones) that give no pair; `unit` is `line`, `row` or `entry`."""
 
     def __init__(self, name: str, on_bad_line: OnBadLine, unit: str = "line") -> None:
         self.name = name
         self.unit = unit
+        self.num_blank = 0
         self._on_bad_line = on_bad_line
-        self._num_blank = self._num_bad = 0
+        self._num_bad = 0
         self._first = ""  # of the bad ones
 
-    def add_blank(self) -> None:
-        """Skips and counts a blank line."""
-        self._num_blank += 1
-
     def add(self, number: int, fault: str, remedy: str, *, name: str | None = None) -> None:
-        """Skips and counts line `number`, from 1, of the file (of `name`, if it is given).
-
-        Raises:
-            DataError: bad lines are errors.
-        """
+        """Skips and counts line `number`, from 1, of the file (of `name`, if given); a DataError if bad lines are."""
         if self._on_bad_line is OnBadLine.error:
             raise self.error(number, fault, f"{remedy}, or set data.on_bad_line=skip", name=name)
         self._num_bad += 1
@@ -41,10 +28,10 @@ class BadLines:
 
     def notes(self) -> list[str]:
         """The counts, for people."""
-        first = f", the first is {self._first}"
+        counts = (self.num_blank, "blank", ""), (self._num_bad, "bad", f", the first is {self._first}")
         return [
             f"{self.name}: {number:,} {kind} {self.unit}{'s' * (number > 1)} skipped{more}"
-            for number, kind, more in ((self._num_blank, "blank", ""), (self._num_bad, "bad", first))
+            for number, kind, more in counts
             if number
         ]
 

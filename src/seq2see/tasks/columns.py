@@ -1,6 +1,7 @@
 """Which parts of a line are the source, the target and the features, and the pair that they make."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain
 from typing import NamedTuple
@@ -8,28 +9,24 @@ from typing import NamedTuple
 from seq2see.tasks.bad_lines import BadLines
 from seq2see.tasks.lines import Object, Row, is_blank
 from seq2see.tasks.pairs import Pair
-from seq2see.text import DataError, one_word, split_tags, tagged
+from seq2see.text import DataError, split_tags, tagged
 
 SIDES = ("source", "target")  # and the names of columns and keys, where none are chosen
 _KEYS = (*SIDES, "features")
-_DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma"}
-_JSON_TYPES = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
+_SEPARATE = "write source and target with one {} between, or choose columns as in task.source=0 task.target=1"
+_MAY_BE_A_NAME = re.compile(  # of a column: of a language, or of a role
+    r"[a-z]{2,3}([-_][a-z]{2,4})?|source|target|input|output|text|word|lemma|form|english|german|french|spanish|chinese",
+    re.IGNORECASE,
+)
 
 
 class Columns(NamedTuple):
-    """The columns that the user has chosen, each by name or 0-based number; None: not chosen.
-
-    Attributes:
-        source: column of the source.
-        target: column of the target.
-        features: column of tags that are put before the source, as `text.forms` says.
-        separator: what stands between two tags.
-    """
+    """The columns that the user has chosen, each by name or 0-based number; None: not chosen."""
 
     source: str | int | None = None
     target: str | int | None = None
-    features: str | int | None = None
-    separator: str = ";"
+    features: str | int | None = None  # of tags that are put before the source, as `text.forms` says
+    separator: str = ";"  # between two tags
 
     @property
     def are_chosen(self) -> bool:
@@ -53,77 +50,81 @@ def pairs_of_rows(
 
     Returns:
         the columns, those of a header by their names: the next file of the same set has it too.
-
-    Raises:
-        DataError: a column does not exist, or a line is bad and bad lines are errors.
     """
     rows = iter(rows)
     first = next(rows, None)
     if first is None:
         return columns
-    (number, header), asked = first, columns
-    columns = _completed(columns, first, bad_lines, notes)
-    source, target, features, num_fields = 0, 1, None, 2
+    number, header = first
+    columns = _completed(columns, header, f"{bad_lines.name}, line {number}", notes, delimiter)
+    places: list[int | None] = [0, 1, None]
+    num_fields = 2
     if columns.are_chosen:
-        source, target, features = (_place(key, getattr(columns, key), first, bad_lines, delimiter) for key in _KEYS)
         num_fields = len(header)
-        if features is not None and features in (source, target):  # where only the features are chosen
-            side, fault = SIDES[features == target], f"column {features} is task.features"
-            raise bad_lines.error(number, f"{fault} and the {side}", "set task.source and task.target too")
+        for index, (key, column) in enumerate(zip(_KEYS, columns, strict=False)):
+            place = places[index] = None if column is None else _place(column, header)
+            if place is None and column is not None:
+                fault, remedy = _say_no_column(key, column, header)
+                raise bad_lines.error(number, fault, remedy + _say_delimiter(header, delimiter))
+    source, target, features = places
     assert source is not None and target is not None
-    if delimiter == "," and (hint := _say_delimiter(header, delimiter)):
-        notes.append(f"{bad_lines.name}, line {number}: separated at its commas{hint}")
+    if features is not None and features in (source, target):  # where only the features are chosen
+        fault = f"column {features} is task.features and the {SIDES[features == target]}"
+        raise bad_lines.error(number, fault, "set task.source and task.target too")
     for number, fields in rows if columns.have_names else chain([first], rows):
         if len(fields) != num_fields:
-            fault = f"{_fields(len(fields))} where {num_fields} {'was' if num_fields == 1 else 'were'} expected"
-            bad_lines.add(number, fault, _remedy(fields, columns, delimiter))
+            fault = f"{len(fields)} field{'s' * (len(fields) != 1)} where {num_fields} were expected"
+            remedy = "give it as many as the first line" if columns.are_chosen else _SEPARATE.format(_named(delimiter))
+            bad_lines.add(number, fault, remedy + _say_delimiter(fields, delimiter))
             continue
         before = "" if features is None else columns.before(fields[features])
         pair = _pair(before, fields[source], fields[target], number, bad_lines)
         if pair is not None:
             yield pair
-    return columns if columns.have_names else asked
-
-
-def _completed(columns: Columns, first: Row, bad_lines: BadLines, notes: list[str]) -> Columns:
-    """Source and target by name where a header offers exactly these two, or where only the features are chosen."""
-    number, header = first
-    if not columns.are_chosen and sorted(header) == sorted(SIDES):
-        notes.append(
-            f"{bad_lines.name}, line {number}: read as the names of the columns, "
-            "set task.source=0 task.target=1 if it is a pair"
-        )
-        return columns._replace(source=SIDES[0], target=SIDES[1])
-    if columns.features is not None and columns.source is None:
-        source, target = (0, 1) if _number(columns.features) is not None else SIDES
-        return columns._replace(source=source, target=target)
     return columns
 
 
-def _number(column: str | int | None) -> int | None:
-    """The column's number; None if it is chosen by name, or not at all."""
+def _completed(columns: Columns, header: list[str], where: str, notes: list[str], delimiter: str) -> Columns:
+    """Source and target by name where a header offers exactly these two, or where only the features are chosen."""
+    if columns.features is not None and columns.source is None:
+        source, target = SIDES if columns.have_names else (0, 1)
+        return columns._replace(source=source, target=target)
+    if columns.are_chosen:
+        return columns
+    if sorted(header) == sorted(SIDES):
+        notes.append(f"{where}: read as the names of the columns, set task.source=0 task.target=1 if it is a pair")
+        return columns._replace(source=SIDES[0], target=SIDES[1])
+    if len(header) == 2 and all(map(_MAY_BE_A_NAME.fullmatch, header)):
+        source, target = header
+        notes.append(
+            f"{where}: read as a pair, set task.source={source} task.target={target} if it is the names of the columns"
+        )
+    if delimiter == "," and (hint := _say_delimiter(header, delimiter)):
+        notes.append(f"{where}: separated at its commas{hint}")
+    return columns
+
+
+def _number(column: str | int) -> int | None:
+    """The column's number; None if it is chosen by name."""
     if isinstance(column, str):
         return int(column) if column.isascii() and column.isdigit() else None
     return column
 
 
-def _place(key: str, column: str | int | None, first: Row, bad_lines: BadLines, delimiter: str) -> int | None:
-    number, header = first
-    place, name = _number(column), str(column)
-    if column is None or (place is not None and 0 <= place < len(header)):
-        return place
-    if place is None and header.count(name) == 1:
-        return header.index(name)
-    if place is not None:
-        fault = f"no column {place} (task.{key}): there are {_fields(len(header))}, counted from 0"
-        remedy = f"choose another task.{key}{_say_delimiter(header, delimiter)}"
-    elif name in header:
-        fault, remedy = f"{header.count(name)} columns are named '{name}'", f"choose task.{key} by number"
-    else:
-        by_number = "choose by number, as in task.source=0 task.target=1, if this line is none of names"
-        fault = f"no column '{name}' (task.{key})"
-        remedy = f"{_say_near(name, header)}; {by_number}{_say_delimiter(header, delimiter)}"
-    raise bad_lines.error(number, fault, remedy)
+def _place(column: str | int, names: Sequence[str]) -> int | None:
+    """Where the column stands; None if there is no such one, or there are several."""
+    place = _number(column)
+    if place is None:
+        return names.index(str(column)) if names.count(str(column)) == 1 else None
+    return place if 0 <= place < len(names) else None
+
+
+def _say_no_column(key: str, column: str | int, names: Sequence[str]) -> tuple[str, str]:
+    name = str(column)
+    if name in names:
+        return f"{names.count(name)} columns are named '{name}'", f"choose task.{key} by number"
+    by_number = "by number they count from 0, as in task.source=0 task.target=1, if this file names none"
+    return f"no column '{name}' (task.{key})", f"{_say_near(name, names)}; {by_number}"
 
 
 def _say_near(name: str, names: Iterable[str]) -> str:
@@ -133,41 +134,23 @@ def _say_near(name: str, names: Iterable[str]) -> str:
     return (f"nearest: {', '.join(near)}; " if near else "") + f"there are: {there or 'none'}"
 
 
-def _fields(number: int) -> str:
-    return f"{number} field{'s' * (number != 1)}"
-
-
-def _remedy(fields: list[str], columns: Columns, delimiter: str) -> str:
-    hint = _say_delimiter(fields, delimiter)
-    if columns.are_chosen:
-        return f"give it as many as the first line{hint}"
-    if len(fields) < 2:
-        return f"write source and target with one {_DELIMITERS.get(delimiter, repr(delimiter))} between{hint}"
-    return f"remove a separator, choose columns as in task.source=0 task.target=1{hint}"
+def _named(delimiter: str) -> str:
+    return "tab" if delimiter == "\t" else f"'{delimiter}'"
 
 
 def _say_delimiter(fields: list[str], delimiter: str) -> str:
     """What else may stand between the columns of a line: whatever does where a line is one field."""
-    others = _DELIMITERS if len(fields) == 1 else ";" if delimiter == "," else ""
+    others = "\t;|," if len(fields) == 1 else ";" if delimiter == "," else ""
     there = [other for other in others if other != delimiter and any(other in field for field in fields)]
-    if not there:
-        return ""
-    value = "tab" if there[0] == "\t" else f"'{there[0]}'"
-    return f", or set data.delimiter={value} if that separates the columns"
+    return f", or set data.delimiter={_named(there[0])} if that separates the columns" if there else ""
 
 
 def _pair(before: str, source: str, target: str, number: int, bad_lines: BadLines) -> Pair | None:
     """A pair, or None where a side is blank."""
     for side, text in zip(SIDES, (source, target), strict=True):
         if is_blank(text):
-            bad_lines.add(number, *say_blank(side, text))
-            return None
+            return bad_lines.add(number, f"{'blank' if text else 'empty'} {side}", "fill it in or remove the line")
     return Pair(before + source, target)
-
-
-def say_blank(side: str, text: str) -> tuple[str, str]:
-    """What is wrong with a side that is blank, and what to do."""
-    return f"{'blank' if text else 'empty'} {side}", "fill it in or remove the line"
 
 
 def source_key(columns: Columns) -> str:
@@ -176,11 +159,7 @@ def source_key(columns: Columns) -> str:
 
 
 def pairs_of_objects(objects: Iterable[Object], columns: Columns, bad_lines: BadLines) -> Iterator[Pair]:
-    """The pairs of objects with keys; a key is looked for in the object, then in a `translation` object inside it.
-
-    Raises:
-        DataError: a key is missing or holds no text, and bad lines are errors.
-    """
+    """The pairs of objects with keys; a key is looked for in the object, then in a `translation` object inside it."""
     key, target_key = source_key(columns), str(SIDES[1] if columns.target is None else columns.target)
     for number, entry in objects:
         inner = entry.get("translation")
@@ -189,43 +168,34 @@ def pairs_of_objects(objects: Iterable[Object], columns: Columns, bad_lines: Bad
         target = None if source is None else _text(target_key, "target", keys, number, bad_lines)
         if source is None or target is None:
             continue
-        before = "" if columns.features is None else _tags(columns, keys, number, bad_lines)
+        before = "" if columns.features is None else _before(columns, keys, number, bad_lines)
         pair = None if before is None else _pair(before, source, target, number, bad_lines)
         if pair is not None:
             yield pair
 
 
-def named(columns: Columns, there: list[str], name: str) -> Columns:
-    """The columns of a table, all by name.
-
-    Args:
-        columns: by name or number; source and target are `source` and `target` where none are chosen.
-        there: the names of the table's columns.
-        name: the file.
-
-    Raises:
-        DataError: the table has no such column.
-    """
+def named(columns: Columns, names: list[str], title: str) -> Columns:
+    """The columns of a table, all by name; `source` and `target` where none are chosen."""
     chosen = dict(zip(_KEYS, columns, strict=False))
     for key, default in zip(chosen, (*SIDES, None), strict=True):
         column = default if chosen[key] is None else chosen[key]
-        place = None if column in there else _number(column)
-        if place is not None and 0 <= place < len(there):
-            column = there[place]
-        if column is not None and column not in there and "translation" not in there:
-            raise DataError(f"{name}: no column '{column}' (task.{key}), {_say_near(str(column), there)}")
+        place = None if column is None else _place(column, names)
+        if place is not None:
+            column = names[place]
+        elif column is not None and "translation" not in names:
+            raise DataError(f"{title}: {', '.join(_say_no_column(key, column, names))}")
         chosen[key] = column
     return columns._replace(**chosen)
 
 
 def _text(key: str, side: str, keys: Mapping[str, object], number: int, bad_lines: BadLines) -> str | None:
     """The text under the key; None where there is none."""
-    value = keys.get(key)
     if key not in keys:
         return bad_lines.add(number, f"no key '{key}'", f"{_say_near(key, keys)}; choose with task.{side}")
+    value = keys[key]
     if not isinstance(value, str):
-        kind = "null" if value is None else f"{_JSON_TYPES.get(type(value), type(value).__name__)}, not text"
-        return bad_lines.add(number, f"'{key}' is {kind}", "write it as text in quotes")
+        shown = "null" if value is None else f"{value!r:.40}"
+        return bad_lines.add(number, f"'{key}' is {shown}, not text", "write it as text in quotes")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
@@ -233,18 +203,13 @@ def _text(key: str, side: str, keys: Mapping[str, object], number: int, bad_line
     return value
 
 
-def _tags(columns: Columns, keys: Mapping[str, object], number: int, bad_lines: BadLines) -> str | None:
+def _before(columns: Columns, keys: Mapping[str, object], number: int, bad_lines: BadLines) -> str | None:
     """What stands before the source; the tags may be a list of texts. None where they are no tags."""
-    key, separator = str(columns.features), columns.separator
-    listed = keys.get(key)
-    if not (isinstance(listed, list) and all(isinstance(tag, str) for tag in listed)):
-        text = _text(key, "features", keys, number, bad_lines)
-        return None if text is None else columns.before(text)
-    tags = [one_word(tag) for tag in listed if tag and not tag.isspace()]
-    if _text(key, "features", {key: separator.join(tags)}, number, bad_lines) is None:
-        return None
-    for tag in tags:
-        if separator in tag:
-            fault = f"'{key}' has the tag '{tag}' with '{separator}' in it"
+    key, tags = str(columns.features), keys.get(str(columns.features))
+    if isinstance(tags, list) and all(isinstance(tag, str) for tag in tags):
+        if any(columns.separator in tag for tag in tags):
+            fault = f"'{key}' is {tags!r:.40}, with '{columns.separator}' in a tag"
             return bad_lines.add(number, fault, "set another task.features_separator")
-    return tagged(tags, "", separator)
+        keys = {key: columns.separator.join(tags)}
+    field = _text(key, "features", keys, number, bad_lines)
+    return None if field is None else columns.before(field)

@@ -10,20 +10,19 @@ import shutil
 import sys
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from seq2see.options import HubOptions, Normalize, OnBadLine
 from seq2see.tasks.bad_lines import BadLines
 from seq2see.tasks.columns import Columns, named, pairs_of_objects
-from seq2see.tasks.opening import digest_of_files, digest_of_folder
+from seq2see.tasks.opening import digest_of
 from seq2see.tasks.pairs import Pair
 from seq2see.tasks.paths import found_folder
 from seq2see.tasks.progress import watched
 from seq2see.tasks.splits import Splits
-from seq2see.tasks.table import PairTable
 from seq2see.text import DataError
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ _USUAL = {"train": ("train",), "valid": ("validation", "valid", "val", "dev"), "
 _ROLES = {"train": "train on", "valid": "validate on", "test": "test on"}
 _HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 _PATTERN = re.compile(r"[*?\[\]~]|::|://")  # what `datasets` takes for more than a name
-_ROWS_AT_ONCE = 8_192
 
 
 class Hub:
@@ -44,119 +42,104 @@ class Hub:
     validate on and others to test on). What is missing is split off training. Doubt is an error: two splits of usual
     names, or, while no key is set, a split that may be the missing one. A split without a use is noted.
 
-    Args:
-        options: data set, columns and how many training pairs to use.
-        on_bad_line: whether a row that cannot be used is an error, or skipped and counted.
-        normalize: the Unicode form in which two sources count as equal when a missing split is split off.
+    The arguments are those of `make_task`.
     """
 
-    notes: list[str]
-    ood: str
-
     def __init__(self, options: HubOptions, *, on_bad_line: OnBadLine, normalize: Normalize) -> None:
-        self.notes = []
+        self.notes: list[str] = []
         self.ood = ""
-        self._name = str(options.path)
-        self._configuration = options.name
+        self._name = name = str(options.path)
+        self._options = options
         self._columns = Columns(options.source, options.target, options.features, options.features_separator)
         self._on_bad_line = on_bad_line
         self._normalize = normalize
-        self._train_size = options.train_size
         self._wanted = {"train": options.train_split, "valid": options.valid_split, "test": options.test_split}
-        self._folder = _folder(self._name)
+        is_folder = os.path.exists(name) or not _HUB_NAME.fullmatch(name)
+        self._folder = found_folder(name) if is_folder else None
 
     def pairs(self, split: str) -> Sequence[Pair]:
         """The pairs of `train`, `valid` or `test`, in the order of the data set; none of `ood`."""
         return [] if split == "ood" else self._splits.pairs(split)
 
     def scored(self) -> Sequence[Pair]:
-        """All pairs of the test split, or of the only split that there is: what a trained model is scored on.
-
-        Raises:
-            DataError: the data set cannot be had, has no such split, or a column or row is wrong.
-        """
+        """All pairs of the test split, or of the only split that there is: what a trained model is scored on."""
         name = self._wanted["test"] or "test"
         if name not in self._all and len(self._all) > 1:
             raise DataError(
                 f"{self._name}: no split '{name}' to score, there are: {', '.join(self._all)}; name a folder with a "
                 "split of this name, or with one split"
             )
-        return list(self._table(name if name in self._all else next(iter(self._all))))
+        return self._read(name if name in self._all else next(iter(self._all)))
 
     def fingerprint(self) -> str | None:
         """32 hexadecimal digits for the bytes of the folder, or of what came from the hub."""
         if self._folder is not None:
-            return digest_of_folder(self._folder)
-        files = [file["filename"] for dataset in self._datasets.values() for file in dataset.cache_files]
-        return digest_of_files((Path(file), file) for file in files)
+            return digest_of(path for path in sorted(self._folder.rglob("*")) if not path.is_dir())
+        used = [self._all[name] for name in _chosen(self._name, list(self._all), self._wanted).values()]
+        return digest_of(Path(file["filename"]) for dataset in used for file in dataset.cache_files)
 
     @cached_property
-    def _names(self) -> dict[str, str]:
-        """What our splits are called there."""
-        return _chosen(self._name, list(self._all), self._wanted)
+    def _all(self) -> dict[str, "Dataset"]:
+        """All that there is, by the names that it has there; errors are for people."""
+        import datasets
+
+        if not sys.stderr.isatty():
+            datasets.disable_progress_bars()
+        datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what is wrong, we say
+        scratch = tempfile.mkdtemp(prefix="seq2see-")
+        weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
+        try:
+            if self._folder is None:
+                return _built(self._name, self._options.name, None, [])
+            return _loaded_folder(self._folder, self._options.name, Path(scratch), self.notes)
+        except ConnectionError as error:
+            raise DataError(
+                f"{self._name}: no folder of this name here, and the hub cannot be reached ({error}): check task.path, "
+                "or the network"
+            ) from None
+        except Exception as error:  # whatever fault of the data it meets, with errors of its own and of many libraries
+            raise DataError(f"{self._name}: {_say(error, self._options.name)}") from None
 
     @cached_property
-    def _datasets(self) -> dict[str, "Dataset"]:
-        """Our splits, as far as there are such."""
-        used = [f"{name} ({len(self._all[name]):,} rows) to {_ROLES[split]}" for split, name in self._names.items()]
-        unused = [name for name in self._all if name not in self._names.values()]
+    def _splits(self) -> Splits:
+        names = _chosen(self._name, list(self._all), self._wanted)
+        used = [f"{name} ({len(self._all[name]):,} rows) to {_ROLES[split]}" for split, name in names.items()]
+        unused = [name for name in self._all if name not in names.values()]
         self.notes.append(
             f"{self._name}: {', '.join(used)}{'; not used: ' if unused else ''}{', '.join(unused)} (chosen by usual "
             "names, or by task.train_split, task.valid_split, task.test_split)"
         )
-        if self._all[self._names["train"]].info.builder_name == "csv":
+        if self._all[names["train"]].info.builder_name == "csv":
             self.notes.append(
                 f"{self._name}: `datasets` reads .csv and .tsv with pandas (`NA` is missing, a quote mark may swallow "
                 "lines), task=files reads them exactly"
             )
-        return {split: self._all[name] for split, name in self._names.items()}
-
-    @cached_property
-    def _all(self) -> dict[str, "Dataset"]:
-        """All that there is, by the names that it has there."""
-        if self._folder is None:
-            return _said(partial(_built, self._name, self._configuration, None, []), self._name, self._configuration)
-        scratch = tempfile.mkdtemp(prefix="seq2see-")
-        weakref.finalize(self, shutil.rmtree, scratch, ignore_errors=True)
-        load = partial(_loaded_folder, self._folder, self._configuration, Path(scratch), self.notes)
-        return _said(load, self._name, self._configuration)
-
-    @cached_property
-    def _splits(self) -> Splits:
+        titles = {split: self._title(names[split]) if split in names else usual[0] for split, usual in _USUAL.items()}
         return Splits(
-            {split: self._title(self._names[split]) for split in self._datasets},
-            {split: names[0] for split, names in _USUAL.items()},
-            lambda split: self._table(self._names[split]),
-            normalize=self._normalize,
-            has_tags=self._columns.features is not None,
-            train_size=self._train_size,
-            notes=self.notes,
+            titles, set(names), lambda split: self._read(names[split]), self._options, self._normalize, self.notes
         )
 
     def _title(self, name: str) -> str:
         return f"{self._name}, split {name}"
 
-    def _table(self, name: str) -> PairTable:
+    def _read(self, name: str) -> list[Pair]:
         """The pairs of a split, by its name there."""
         dataset = self._all[name].with_format(None)
         bad_lines = BadLines(self._title(name), self._on_bad_line, "row")
-        columns = named(self._columns, _choices(dataset), bad_lines.name)
-        wanted = [name for name in dataset.column_names if name in (columns.source, columns.target, columns.features)]
-        languages = [name for name in columns[:3] if name is not None and name not in wanted]
-        rows = _rows(dataset.select_columns([*wanted, *(["translation"] if languages else [])]))
+        names = [  # a `translation` column is as many as it has languages
+            choice
+            for name, value in (dataset[0] if len(dataset) else {}).items()
+            for choice in (value if name == "translation" and isinstance(value, dict) else [name])
+        ]
+        columns = named(self._columns, names, bad_lines.name)
+        wanted = [name for name in dataset.column_names if name in (*columns[:3], "translation")]
+        rows = cast(Iterable[dict[str, object]], dataset.select_columns(wanted))
         pairs = pairs_of_objects(enumerate(rows, start=1), columns, bad_lines)
-        table = PairTable.of(watched(pairs, f"reading {self._name}, {name}", total=len(dataset)))
-        if not table:
+        read = list(watched(pairs, f"reading {self._name}, {name}", total=len(dataset)))
+        if not read:
             raise bad_lines.no_pairs()
         self.notes += bad_lines.notes()
-        return table
-
-
-def _folder(name: str) -> Path | None:
-    """The folder that is meant; None for the name of a data set on the hub."""
-    if Path(name).exists() or not _HUB_NAME.fullmatch(name):
-        return found_folder(name)
-    return None
+        return read
 
 
 def _chosen(name: str, there: list[str], wanted: dict[str, str | None]) -> dict[str, str]:
@@ -185,52 +168,23 @@ def _chosen(name: str, there: list[str], wanted: dict[str, str | None]) -> dict[
     return chosen
 
 
-def _choices(dataset: "Dataset") -> list[str]:
-    """The columns, a `translation` column being as many as it has languages."""
-    features, choices = dataset.features, []
-    for name in dataset.column_names:
-        inner = features[name]
-        languages = inner if isinstance(inner, Mapping) else getattr(inner, "languages", None)
-        choices += list(languages) if name == "translation" and languages else [name]
-    return choices
-
-
-def _rows(dataset: "Dataset") -> Iterator[dict[str, object]]:
-    for batch in dataset.iter(batch_size=_ROWS_AT_ONCE):
-        assert isinstance(batch, dict)
-        for values in zip(*batch.values(), strict=True):
-            yield dict(zip(batch, values, strict=True))
-
-
 def _loaded_folder(folder: Path, configuration: str | None, scratch: Path, notes: list[str]) -> dict[str, Any]:
     """The data set of a folder: what `save_to_disk` wrote, or several of that side by side, or files as on the hub."""
     from datasets import Dataset, load_from_disk
 
     whole = folder.resolve()
     if _PATTERN.search(str(whole)):  # in `a[1]`, `datasets` would find no files, or find them twice
-        whole = scratch / "folder"
-        shutil.copytree(folder.resolve(), whole, copy_function=_link)
-    side_by_side = [place for place in sorted(whole.iterdir()) if _is_saved(place)]
-    if not (_is_saved(whole) or side_by_side):
+        whole = Path(shutil.copytree(whole, scratch / "folder"))
+    parts = [place for place in sorted(whole.iterdir()) if (place / "state.json").is_file()]
+    is_saved = (whole / "state.json").is_file() or (whole / "dataset_dict.json").is_file()
+    if not (is_saved or parts):
         return _built(str(whole), configuration, scratch / "cache", notes)
     if configuration is not None:
         raise ValueError("a saved data set has no configurations")
-    if not (_is_saved(whole) or (whole / "dataset_dict.json").is_file()):
-        return {place.name: load_from_disk(str(place)) for place in side_by_side}
+    if not is_saved:
+        return {place.name: load_from_disk(str(place)) for place in parts}
     saved = load_from_disk(str(whole))
     return {"train": saved} if isinstance(saved, Dataset) else {str(split): part for split, part in saved.items()}
-
-
-def _is_saved(folder: Path) -> bool:
-    return (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file()
-
-
-def _link(source: str, target: str) -> None:
-    """Another name for a file, or a copy where that cannot be."""
-    try:
-        os.link(os.path.realpath(source), target)
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 def _built(path: str, configuration: str | None, cache: Path | None, notes: list[str]) -> dict[str, Any]:
@@ -256,33 +210,15 @@ def _notes_on_files(folder: Path, used: Mapping[str, Sequence[str]]) -> list[str
     return notes + [f"{file}: not read, its name says no split" for file in like if file not in taken]
 
 
-def _said(load: Callable[[], dict[str, Any]], name: str, configuration: str | None) -> dict[str, Any]:
-    """What is loaded, with errors for people."""
-    import datasets
-
-    if not sys.stderr.isatty():
-        datasets.disable_progress_bars()
-    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what is wrong, we say
-    try:
-        return load()
-    except ConnectionError as error:
-        raise DataError(
-            f"{name}: no folder of this name here, and the hub cannot be reached ({error}): check task.path, or the "
-            "network"
-        ) from None
-    except Exception as error:  # whatever fault of the data it meets, with errors of its own and of many libraries
-        raise DataError(_say(name, configuration, error)) from None
-
-
-def _say(name: str, configuration: str | None, error: Exception) -> str:
-    """The message for what `datasets` could not load; only its text tells configurations from other faults."""
+def _say(error: Exception, configuration: str | None) -> str:
+    """Why `datasets` could not load it; only the text of its error tells configurations from other faults."""
     fault = str(error.__cause__ or error).strip() or type(error).__name__
     if "onfig" in fault and isinstance(error, ValueError):
         listed = fault[fault.find("[") :].splitlines()[0] if "[" in fault else ""
         there = ", ".join(re.findall(r"'([^']*)'", listed)) or "none"
         chosen = "" if configuration is None else f" ({configuration})"
-        return f"{name}: task.name{chosen} must be a configuration of this data set, there are: {there}"
+        return f"task.name{chosen} must be a configuration of this data set, there are: {there}"
     return (
-        f"{name}: `datasets` cannot load it ({type(error).__name__}: {fault.splitlines()[0]}), check task.path; a "
-        "single file is read with task=files task.train=FILE"
+        f"`datasets` cannot load it ({type(error).__name__}: {fault.splitlines()[0]}), check task.path; a single file "
+        "is read with task=files task.train=FILE"
     )

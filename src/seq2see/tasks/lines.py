@@ -1,10 +1,9 @@
 r"""Text files, line by line, and the fields or JSON objects of the lines.
 
-Only `\n` or `\r\n` ends a line, and every byte between is kept. Our own thin reader, because `datasets` 5 does not keep
-every byte of a text file. It reads `.tsv` and `.csv` with pandas, which takes `NA`, `null` and `nan` for missing
-values, makes numbers of a column of `007`s, lets a quote mark swallow the lines after it and ends a line at a bare
-carriage return. In `.jsonl` it makes a time of `2020-01-01T00:00:00`. It gives its cached copy of an edited file that
-has kept its time stamp, and does not say in which line a fault is.
+Only `\n` or `\r\n` ends a line, and every byte between is kept. Our own thin reader, because `datasets` 5 reads `.tsv`
+and `.csv` with pandas, which takes `NA` and `null` for missing values, makes numbers of a column of `007`s, lets a
+quote mark swallow the lines after it and ends a line at a bare carriage return; in `.jsonl` it makes a time of
+`2020-01-01T00:00:00`; and it does not say in which line a fault is.
 """
 
 import codecs
@@ -29,23 +28,20 @@ ONE_LINE = (
     "give each line a line feed (LF), as `tr '\\r' '\\n'` does",
 )
 _NUL = "a NUL, which no text has", "remove it, or name a text file"
-_OBJECT = 'write one object a line, as {"source": "...", "target": "..."}'
-_MARKS = ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-_WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+_OBJECT = 'write one object for each pair, as {"source": "...", "target": "..."}'
 _BARE_RETURN = re.compile(r"\r(?!\n|\Z)")
-_CHUNK = 2**16  # bytes
 
 
 def text_lines(path: Path, name: str, bad_lines: BadLines, encoding: str) -> Iterator[Line]:
-    """The lines of a file.
-
-    Raises:
-        DataError: the file cannot be read or unpacked, holds a NUL, or a line is not in the encoding and bad lines are
-            errors.
-    """
+    """The lines of a file, without a byte order mark."""
     with opened(path, name) as file:
         head = file.peek(4096)
-        for number, line in enumerate(_lines(file, name, encoding), start=1):
+        if "\n".encode(encoding) == b"\n":
+            first = file.readline().removeprefix(codecs.BOM_UTF8)
+            lines: Iterator[bytes | str] = chain([first] if first else [], file)
+        else:  # in UTF-16 the byte of a line end may be half of a character
+            lines = _wide_lines(file, name, encoding)
+        for number, line in enumerate(lines, start=1):
             try:
                 text = line.decode(encoding) if isinstance(line, bytes) else line
                 fault = _NUL if "\0" in text else None
@@ -61,40 +57,18 @@ def text_lines(path: Path, name: str, bad_lines: BadLines, encoding: str) -> Ite
             yield number, text
 
 
-def count_lines(path: Path, name: str, encoding: str) -> int:
-    """How many lines the file has; the last one need not end."""
-    with opened(path, name) as file:
-        return sum(1 for _ in _lines(file, name, encoding))
-
-
-def _lines(file: io.BufferedReader, name: str, encoding: str) -> Iterator[bytes] | Iterator[str]:
-    """The lines without a byte order mark: as bytes, or as text where more than the byte of a line end ends a line."""
-    if "\n".encode(encoding) == b"\n":
-        first = file.readline().removeprefix(codecs.BOM_UTF8)
-        return chain([first] if first else [], file)
-    lines = _wide_lines(file, name, encoding)
-    start = next(lines, "").removeprefix("\ufeff")
-    return chain([start] if start else [], lines)
-
-
 def _wide_lines(file: io.BufferedReader, name: str, encoding: str) -> Iterator[str]:
-    decoder, rest = codecs.getincrementaldecoder(encoding)(), ""
     try:
-        while chunk := file.read(_CHUNK):
-            *lines, rest = (rest + decoder.decode(chunk)).split("\n")
-            yield from (f"{line}\n" for line in lines)
-        if rest := rest + decoder.decode(b"", final=True):
-            yield rest
+        with io.TextIOWrapper(file, encoding, newline="\n") as lines:
+            first = lines.readline().removeprefix("\ufeff")
+            yield from chain([first] if first else [], lines)
     except UnicodeError as error:
         raise DataError(f"{name}: not {encoding} ({error}), set another data.encoding") from None
 
 
 def _wide_encoding(head: bytes) -> str | None:
     """The encoding of two or four bytes a character that a file begins in; None: it is in none of them."""
-    for mark, encoding in _MARKS:
-        if head.startswith(mark):
-            return encoding
-    for encoding in _WIDE if b"\0" in head else ():
+    for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be") if b"\0" in head else ():
         try:
             text = codecs.getincrementaldecoder(encoding)().decode(head)
         except UnicodeDecodeError:
@@ -106,16 +80,11 @@ def _wide_encoding(head: bytes) -> str | None:
 
 def _say_byte(error: UnicodeDecodeError, encoding: str) -> tuple[str, str]:
     byte = error.object[error.start : error.start + 1]
-    where = f"byte 0x{byte[0]:02X} at byte {error.start + 1} of the line"
-    if encoding != "utf-8":
-        return f"not {encoding} ({where})", "set another data.encoding"
+    fault = f"not {encoding.upper()} (byte 0x{byte[0]:02X} at byte {error.start + 1} of the line"
     western = byte.decode("cp1252", "replace")
-    if not western.isprintable() or western == "\ufffd":
-        return f"not UTF-8 ({where})", "save the file as UTF-8"
-    return (
-        f"not UTF-8 ({where}, in cp1252 it is '{western}')",
-        "save the file as UTF-8, or set data.encoding=cp1252 if that is what it is",
-    )
+    if encoding == "utf-8" and western.isprintable() and western != "\ufffd":
+        return f"{fault}, in cp1252 it is '{western}')", "save the file as UTF-8, or set data.encoding=cp1252"
+    return f"{fault})", "save the file as UTF-8, or set another data.encoding"
 
 
 def content(line: str) -> str:
@@ -140,7 +109,7 @@ def tsv_rows(lines: Iterable[Line], bad_lines: BadLines, delimiter: str) -> Iter
             continue
         text = content(line)
         if is_blank(text):
-            bad_lines.add_blank()
+            bad_lines.num_blank += 1
         else:
             yield number, text.split(delimiter)
 
@@ -148,7 +117,8 @@ def tsv_rows(lines: Iterable[Line], bad_lines: BadLines, delimiter: str) -> Iter
 def csv_rows(lines: Iterable[Line], bad_lines: BadLines, delimiter: str) -> Iterator[Row]:
     """The fields of each record, as RFC 4180 says, with the delimiter for its comma; a quoted field may span lines.
 
-    After a bad record reading goes on with the line after its first, so that one stray quote mark loses one line.
+    After a bad record reading goes on with the line after its first, so that one stray quote mark loses one line (with
+    Python's `csv` it would lose all up to the next one).
     """
     a_field = re.compile(
         r'(?:"([^"]*(?:""[^"]*)*)"|([^"DELIMITER]*))(DELIMITER|\Z)'.replace("DELIMITER", re.escape(delimiter))
@@ -165,7 +135,7 @@ def csv_rows(lines: Iterable[Line], bad_lines: BadLines, delimiter: str) -> Iter
             is_open = (following[1] or "").count('"') % 2 == 0
         text = content("".join(part or "" for _, part in record))
         if is_blank(text):
-            bad_lines.add_blank()
+            bad_lines.num_blank += 1
             continue
         fields = None if is_open or any(part is None for _, part in record) else _csv_fields(text, delimiter, a_field)
         if fields is not None:
@@ -196,65 +166,49 @@ def objects_of_lines(lines: Iterable[Line], bad_lines: BadLines) -> Iterator[Obj
         if line is None:
             continue
         if is_blank(line):
-            bad_lines.add_blank()
+            bad_lines.num_blank += 1
             continue
-        try:
-            entry = json.loads(content(line))
-        except (RecursionError, ValueError) as error:
-            if has_bare_returns([line]):
-                raise bad_lines.error(number, *ONE_LINE) from None
-            fault = f"readable as JSON ({error})"
-            if isinstance(error, json.JSONDecodeError):
-                fault = f"JSON ({error.msg} at column {error.colno})"
-            bad_lines.add(number, f"not {fault}", "write one object a line")
-            continue
+        entry, fault, _ = _parsed(content(line))
+        if isinstance(entry, dict):
+            yield number, entry
+        elif fault and has_bare_returns([line]):
+            raise bad_lines.error(number, *ONE_LINE)
+        else:
+            bad_lines.add(number, fault or "not a JSON object", _OBJECT)
+
+
+def objects_of_whole(lines: Iterable[Line], source: str, bad_lines: BadLines) -> Iterator[Object]:
+    """The objects of a whole JSON file: a list of them, one that holds such a list, a single one, or one a line.
+
+    An object that has the key `source` is a pair, whatever lists are in it.
+    """
+    numbered = [(number, line) for number, line in lines if line is not None]
+    whole, fault, number = _parsed("".join(line for _, line in numbered) or "[]")
+    if fault:
+        first = next((line for _, line in numbered if not is_blank(line)), "")
+        if not isinstance(_parsed(first)[0], dict):
+            raise bad_lines.error(number, fault, "write a list of objects, or one object a line")
+        yield from objects_of_lines(numbered, bad_lines)
+        return
+    entries = whole if isinstance(whole, list) else [whole]
+    if isinstance(whole, dict) and source not in whole and "translation" not in whole:
+        lists = {key: value for key, value in whole.items() if isinstance(value, list)}
+        if len(lists) > 1 and "data" not in lists:
+            raise bad_lines.error(1, f"several lists ({', '.join(lists)})", "write each into a file of its own")
+        entries = lists.get("data", next(iter(lists.values()), entries))
+    bad_lines.unit = "entry"
+    for number, entry in enumerate(entries, start=1):
         if isinstance(entry, dict):
             yield number, entry
         else:
             bad_lines.add(number, "not a JSON object", _OBJECT)
 
 
-def objects_of_whole(lines: Iterable[Line], source: str, bad_lines: BadLines) -> Iterator[Object]:
-    """The objects of a whole JSON file: a list of them, one that holds such a list, a single one, or one a line.
-
-    Args:
-        lines: of the file.
-        source: the key of the source: an object that has it is a pair, whatever lists are in it.
-        bad_lines: takes what is wrong.
-    """
-    numbered = [(number, line) for number, line in lines if line is not None]
+def _parsed(text: str) -> tuple[object, str, int]:
+    """What the JSON holds; or what is wrong with it, and in which of its lines."""
     try:
-        whole = json.loads("".join(line for _, line in numbered) or "[]")
+        return json.loads(text), "", 1
+    except json.JSONDecodeError as error:
+        return None, f"not JSON ({error.msg} at column {error.colno})", error.lineno
     except (RecursionError, ValueError) as error:
-        if _is_object(next((line for _, line in numbered if not is_blank(line)), "")):
-            yield from objects_of_lines(numbered, bad_lines)
-            return
-        number = error.lineno if isinstance(error, json.JSONDecodeError) else 1
-        raise bad_lines.error(number, f"not JSON ({error})", "write a list of objects, or one object a line") from None
-    entries = _entries(whole, source, bad_lines)
-    bad_lines.unit = "entry"
-    for number, entry in enumerate(entries, start=1):
-        if isinstance(entry, dict):
-            yield number, entry
-        else:
-            bad_lines.add(number, "not a JSON object", _OBJECT.replace("a line", "for each pair"))
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (RecursionError, ValueError):
-        return False
-
-
-def _entries(whole: object, source: str, bad_lines: BadLines) -> list:
-    if isinstance(whole, list):
-        return whole
-    if not isinstance(whole, dict) or source in whole or "translation" in whole:
-        return [whole]
-    lists = {key: value for key, value in whole.items() if isinstance(value, list)}
-    if "data" in lists or not lists:
-        return lists.get("data", [whole])
-    if len(lists) > 1:
-        raise bad_lines.error(1, f"several lists ({', '.join(lists)})", "write each into a file of its own")
-    return next(iter(lists.values()))
+        return None, f"not JSON ({error})", 1

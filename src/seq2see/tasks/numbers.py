@@ -23,7 +23,7 @@ forms are linked where their marks meet. What marks the words of a form:
 Thus every place belongs to a word in every form, and every word of every form has at least one link.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from importlib import import_module
@@ -35,7 +35,6 @@ from seq2see.tasks.pairs import Pair
 from seq2see.tasks.sampling import DistinctSampler, draw_splits
 
 _MAX_NUMBER = 999_999
-_MANY_WORDS = 500  # different words; far fewer where a language writes the parts of a number apart
 
 
 class Numbers:
@@ -77,7 +76,6 @@ class Numbers:
             DistinctSampler(ood, Random(f"numbers ood {options.seed}")),
             f"raise task.max_number ({options.max_number})",
         )
-        self.notes += _notes_on_words(options, self._pairs["train"])
 
     def pairs(self, split: str) -> Sequence[Pair]:
         """The pairs of `train`, `valid`, `test` or `ood`, with their links where both forms are built in."""
@@ -107,17 +105,6 @@ def _groups(max_number: int, kept_back: set[int]) -> dict[tuple[bool, int], list
 @lru_cache(maxsize=4096)  # numbers with zeros at the same places share their links
 def _links(source: tuple[int, ...], target: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
     return tuple([(i, j) for j, written in enumerate(target) for i, read in enumerate(source) if read & written])
-
-
-def _notes_on_words(options: NumbersOptions, pairs: Sequence[Pair]) -> Iterator[str]:
-    for side in ("source", "target"):
-        form = getattr(options, side)
-        words = set() if form in FORMS else {word for pair in pairs for word in getattr(pair, side).split(" ")}
-        if len(words) > _MANY_WORDS:
-            yield (
-                f"task.{side}={form} writes {len(words)} different words in the training pairs: tokenizer.{side}=char "
-                "reads them letter by letter"
-            )
 
 
 class Word(NamedTuple):
@@ -244,19 +231,14 @@ def _num2words(key: str, language: str) -> Callable[[int], list[Word]]:
         ) from error
     if language not in package.CONVERTER_CLASSES:  # it would take "estonian" for "es", Spanish
         others = ", ".join(sorted(set(package.CONVERTER_CLASSES) - set(FORMS)))
-        raise ValueError(
-            f"{key} ({language}) is neither built in nor a language of the installed num2words: choose one of "
-            f"{built_in}, {others}; a newer num2words may know more: pip install -U 'seq2see[numbers]'"
-        )
+        raise ValueError(f"{key} ({language}) is no language of num2words: choose one of {built_in}, {others}")
 
     def write(number: int) -> list[Word]:
         try:
-            text = package.num2words(number, lang=language)
+            return [Word(word, 0) for word in package.num2words(number, lang=language).split()]
         except Exception as error:  # whatever its rules for a language run into
             raise ValueError(
-                f"{key} ({language}): num2words cannot write {number} ({error!r}): choose another language, or a "
-                "smaller task.max_number"
+                f"{key} ({language}): num2words cannot write {number} ({error!r}): choose another language"
             ) from error
-        return [Word(word, 0) for word in text.split()]
 
     return write

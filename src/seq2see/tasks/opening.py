@@ -1,20 +1,14 @@
-"""Files by their bytes: packed ones are unpacked, what is no text is named for what it is, and what they hold digested.
-
-A digest is the same for the same bytes, whatever the time stamps say.
-"""
+"""Files by their bytes: packed ones are unpacked, what is no text is named for what it is; and digests of them."""
 
 import bz2
 import gzip
-import hashlib
 import io
 import lzma
-import os
 import re
-import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import cast
 
@@ -25,23 +19,19 @@ _PACKED = re.compile(
     rb"(?P<gzip>\x1f\x8b)|(?P<bzip2>BZh[1-9](1AY&SY|\x17rE8P\x90))|(?P<xz>\xfd7zXZ\0)|(?P<zstd>\x28\xb5\x2f\xfd)"
 )
 _UNPACK = "unpack it and name the files in it"
-_NOT_READ = (
+_NOT_READ = (  # first bytes, what they are of, what to do
+    (b"PK\3\4", "a zip archive or an Excel workbook", f"{_UNPACK}, or save its sheet as .csv"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
     (b"Rar!\x1a\x07", "a rar archive", _UNPACK),
     (b"\xd0\xcf\x11\xe0", "an Office document of the old kind", "save its table as .csv, in UTF-8"),
     (b"PAR1\x15", "a parquet file", "give it a name that ends in .parquet"),
     (b"ARROW1\0\0", "an Arrow file", "write it as .parquet"),
 )
-_blake2b = partial(hashlib.blake2b, digest_size=16)
 
 
 @contextmanager
 def opened(path: Path, name: str) -> Iterator[io.BufferedReader]:
-    """The bytes of a text file, unpacked if they are packed, whatever its name.
-
-    Args:
-        path: the file.
-        name: as the user wrote it.
+    """The bytes of a text file, unpacked if they are packed, whatever its name; `name` is what the user calls it.
 
     Raises:
         DataError: it cannot be read or unpacked, also while it is read, or it is no text file.
@@ -71,14 +61,17 @@ def _unpacked(file: io.BufferedReader, name: str) -> io.BufferedReader:
     head = file.peek(16)
     packed = _PACKED.match(head)
     said = PACKED_SUFFIXES.get(Path(name).suffix.lower())
-    if head and said is not None and packed is None:
-        raise _not_unpacked(name, f"it is not packed by {said}")
-    content: io.BufferedReader = file
     if packed is not None:
-        content = io.BufferedReader(cast(io.RawIOBase, _unpacking(str(packed.lastgroup), file)))
-    if other := _other_format(file, content.peek(512)):
-        raise DataError(f"{name}: {', not a text file, '.join(other)}")
-    return content
+        file = io.BufferedReader(cast(io.RawIOBase, _unpacking(str(packed.lastgroup), file)))
+    elif head and said is not None:
+        raise _not_unpacked(name, f"it is not packed by {said}")
+    head = file.peek(512)
+    if head[257:262] == b"ustar":
+        raise DataError(f"{name}: a tar archive, not a text file, {_UNPACK}")
+    for magic, kind, remedy in _NOT_READ:
+        if head.startswith(magic):
+            raise DataError(f"{name}: {kind}, not a text file, {remedy}")
+    return file
 
 
 def _unpacking(kind: str, file: io.BufferedReader) -> object:
@@ -89,61 +82,16 @@ def _unpacking(kind: str, file: io.BufferedReader) -> object:
     return {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}[kind](file, "rb")
 
 
-def _other_format(file: io.BufferedReader, head: bytes) -> tuple[str, str] | None:
-    """What a file is that is no text, and what to do."""
-    if head.startswith((b"PK\3\4", b"PK\5\6")):
-        try:
-            names = zipfile.ZipFile(file).namelist()
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-            names = []
-        if any(inside.startswith("xl/") for inside in names):
-            return "an Excel workbook", "save the sheet as .csv, in UTF-8"
-        inside = f" ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})" if names else ""
-        return f"a zip archive{inside}", _UNPACK
-    if head[257:262] == b"ustar":
-        return "a tar archive", _UNPACK
-    return next(((kind, remedy) for magic, kind, remedy in _NOT_READ if head.startswith(magic)), None)
-
-
-def digest_of_files(paths: Iterable[tuple[Path, str]]) -> str | None:
-    """32 hexadecimal digits for the bytes of files, each with its user's name for it; None if one is a pipe.
-
-    Raises:
-        DataError: a file cannot be read.
-    """
-    whole = _blake2b()
-    for path, name in paths:
+def digest_of(paths: Iterable[Path]) -> str | None:
+    """32 hexadecimal digits for the names and bytes of files, whatever their time stamps say; None if one is a pipe."""
+    whole = blake2b(digest_size=16)
+    for path in paths:
         try:
             if not path.is_file():
                 return None
             with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, _blake2b)  # pyright: ignore[reportArgumentType]  # any maker will do
+                digest = file_digest(file, "blake2b").hexdigest()
         except OSError as error:
-            raise cannot_read(name, error) from None
-        whole.update(digest.digest())
+            raise cannot_read(str(path), error) from None
+        whole.update(f"{path}\0{digest}\0".encode("utf-8", "surrogateescape"))
     return whole.hexdigest()
-
-
-def digest_of_folder(folder: Path) -> str | None:
-    """The same for all files in a folder and the folders in it, with their names.
-
-    Raises:
-        DataError: a file cannot be read.
-    """
-    files = sorted(_files_in(folder))
-    names = "\0".join(path.relative_to(folder).as_posix() for path in files)
-    digest = digest_of_files((path, str(path)) for path in files)
-    return None if digest is None else _blake2b(f"{names}\0{digest}".encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _files_in(folder: Path) -> Iterator[Path]:
-    """Links are followed, to a folder once."""
-    seen = set[str]()
-    for place, folders, files in os.walk(folder, followlinks=True):
-        real = os.path.realpath(place)
-        if real in seen:
-            folders.clear()
-            continue
-        seen.add(real)
-        folders.sort()
-        yield from (Path(place, name) for name in files)

@@ -4,13 +4,10 @@ from typing import NamedTuple
 
 
 class Pair(NamedTuple):
-    """A source line and the target line that belongs to it.
+    """A source line, and the target line that the model should write for it.
 
-    Attributes:
-        source: the line that the model reads.
-        target: the line that the model should write.
-        links: sure links (source word, target word), 0-based, words being what white space separates;
-            None where the task knows no alignment.
+    `links` are sure links (source word, target word), 0-based, words being what white space separates; None where the
+    task knows no alignment.
     """
 
     source: str

@@ -12,36 +12,25 @@ from seq2see.text import DataError
 
 PAIR_SUFFIXES = (".tsv", ".csv", ".jsonl", ".ndjson", ".json", ".parquet")
 PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
-_GLOB = re.compile(r"[*?\[]")
 
 
 class FileSet(NamedTuple):
-    """The files of a split.
+    """The files of a split."""
 
-    Attributes:
-        names: as the user wrote them, a glob being the files that it matches, sorted.
-        are_parallel: whether they are one of sources and one of targets, rather than files that hold pairs.
-    """
-
-    names: list[str]
-    are_parallel: bool
+    names: list[str]  # as the user wrote them, a glob being the files that it matches, sorted
+    are_parallel: bool  # one of sources and one of targets, rather than files that hold pairs
 
 
 def files_of(key: str, value: Any) -> FileSet:
     """The files that a key means: files that hold pairs, one after the other, or two parallel ones.
 
     A list of two files is parallel if neither has the name of a kind that holds pairs, such as `.tsv`; a dictionary of
-    `source` and `target` always is.
-
-    Raises:
-        DataError: a glob matches nothing.
-        ValueError: of two files one alone has such a name.
+    `source` and `target` always is. A ValueError if of two files one alone has such a name, or a glob matches nothing.
     """
     if isinstance(value, dict):
         return FileSet([str(value["source"]), str(value["target"])], are_parallel=True)
-    listed = (
-        [str(name) for name in value] if isinstance(value, Sequence) and not isinstance(value, str) else [str(value)]
-    )
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    listed = [str(name) for name in value] if is_list else [str(value)]
     names = [name for pattern in listed for name in _matching(pattern)]
     if len(listed) != 2 or names != listed:
         return FileSet(names, are_parallel=False)
@@ -66,7 +55,7 @@ def absolute_files(value: Any) -> Any:
 def absolute(name: str) -> str:
     """A file, a folder or a glob by its whole path."""
     here = glob.escape(os.getcwd()) if _is_glob(name) else os.getcwd()
-    return str(Path(here) / _expanded(name))
+    return str(Path(here) / expanded(name))
 
 
 def suffix_of(name: str) -> str:
@@ -86,37 +75,32 @@ def _matching(name: str) -> list[str]:
 
 
 def _is_glob(name: str) -> bool:
-    return _GLOB.search(name) is not None and not os.path.exists(_expanded(name))
+    return re.search(r"[*?\[]", name) is not None and not expanded(name).exists()
+
+
+def expanded(name: str) -> Path:
+    """The path that is meant; a `~` at the beginning is the home folder, unless there is a file of that name."""
+    return Path(os.path.expanduser(name)) if name.startswith("~") and not os.path.exists(name) else Path(name)
 
 
 def found(name: str) -> Path:
-    """The file that is meant; a `~` at the beginning is the home folder, unless there is a file of that name."""
-    path = _expanded(name)
+    """The file that is meant; a DataError if there is none."""
+    path = expanded(name)
     if path.is_dir():
-        raise DataError(f"{name}: a folder, not a file, {_say_what_is_there(path)}")
+        raise DataError(f"{name}: a folder, not a file, name a file in it: {', '.join(_names_in(path)[:5])}")
     if not path.exists():
         raise DataError(f"{name}: no such file, {_say_what_is_near(path)}")
     return path
 
 
 def found_folder(name: str) -> Path:
-    """The folder that is meant, as `found` finds a file."""
-    path = _expanded(name)
+    """The folder that is meant; a DataError if there is none."""
+    path = expanded(name)
     if path.is_file():
         raise DataError(f"{name}: a file, not a folder, read it with task=files task.train={name}")
     if not path.is_dir():
         raise DataError(f"{name}: no such folder, {_say_what_is_near(path)}")
     return path
-
-
-def _expanded(name: str) -> Path:
-    path = Path(name)
-    return Path(os.path.expanduser(name)) if name.startswith("~") and not os.path.exists(path) else path
-
-
-def _say_what_is_there(folder: Path) -> str:
-    names = _names_in(folder)
-    return "name a file in it" + (f": {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}" if names else "")
 
 
 def _say_what_is_near(path: Path) -> str:
@@ -128,7 +112,4 @@ def _say_what_is_near(path: Path) -> str:
 
 
 def _names_in(folder: Path) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []
+    return sorted(path.name for path in folder.glob("*"))  # none where we may not look

@@ -18,7 +18,7 @@ class DistinctSampler(Generic[Key]):
     Args:
         sizes: how many members each group has; they are numbered from 0.
         random: chooses groups and members.
-        for_training: groups that are left for the training pairs as long as there is another choice.
+        for_training: groups that are left for training as long as there is another choice.
     """
 
     def __init__(self, sizes: Mapping[Key, int], random: Random, *, for_training: Collection[Key] = ()) -> None:

@@ -34,6 +34,7 @@ _Phrase = tuple[tuple[str, ...], tuple[int, ...]]  # words; for each action, the
 _PRIMITIVES = ("walk", "look", "run", "jump")
 _JUMPS = 1467  # lines `jump`, a tenth of the training part of addprim_jump
 _TURNS = 2189  # lines `turn left`, a tenth of the training part of addprim_turn_left
+_KEYS_OF_SPLITS = ("train_fraction", "length_cutoff", "num_composed")
 _FILLERS = ("look", "walk", "run")  # in the order in which they are published
 # The words that name an action. All others (turn, opposite, around, twice, thrice, and, after) have no link.
 _ACTIONS = {word: f"I_{word.upper()}" for word in _PRIMITIVES} | {"left": "I_TURN_LEFT", "right": "I_TURN_RIGHT"}
@@ -58,6 +59,12 @@ class Scan:
         shuffled = [*commands()]
         random.shuffle(shuffled)
         parts = _divide(shuffled, options)
+        for part, use in ((parts.once, "train"), (parts.test, "test")):
+            if not part:  # only where the key of the split asks for it
+                key = next(key for key in _KEYS_OF_SPLITS if getattr(options, key) is not None)
+                raise ValueError(
+                    f"task.{key} ({getattr(options, key)}) leaves none of the {len(shuffled):,} commands to {use} on"
+                )
         exist, name = len(parts.once), options.split.value
         valid_size = min(500, exist // 10) if options.valid_size is None else options.valid_size
         if valid_size >= exist:
@@ -151,24 +158,13 @@ def _divide(pairs: Sequence[Pair], options: ScanOptions) -> _Parts:
 def _simple(pairs: Sequence[Pair], fraction: float) -> _Parts:
     # Through the decimal digits that were typed: 0.7 of 20,910 is 14,637, where the product of floats is below it.
     size = int(Fraction(str(fraction)) * len(pairs))
-    if size == 0:
-        raise ValueError(
-            f"task.train_fraction ({fraction}) leaves nothing to train on: there are {len(pairs):,} commands; "
-            "choose a larger one, as 0.01"
-        )
     return _Parts([*pairs[:size]], [*pairs[size:]])
 
 
 def _length(pairs: Sequence[Pair], cutoff: int) -> _Parts:
-    lengths = [pair.target.count(" ") + 1 for pair in pairs]
-    longest = max(lengths)
-    if cutoff >= longest:
-        raise ValueError(
-            f"task.length_cutoff ({cutoff}) leaves nothing to test on: the longest command has {longest} actions; "
-            f"choose 1 to {longest - 1}"
-        )
-    short = [pair for pair, length in zip(pairs, lengths, strict=True) if length <= cutoff]
-    return _Parts(short, [pair for pair, length in zip(pairs, lengths, strict=True) if length > cutoff])
+    is_short = [pair.target.count(" ") < cutoff for pair in pairs]
+    short = [pair for pair, short in zip(pairs, is_short, strict=True) if short]
+    return _Parts(short, [pair for pair, short in zip(pairs, is_short, strict=True) if not short])
 
 
 def _add_primitive(pairs: Sequence[Pair], primitive: str, repeats: int) -> _Parts:
@@ -182,12 +178,6 @@ def _add_primitive(pairs: Sequence[Pair], primitive: str, repeats: int) -> _Part
 def _add_jump(pairs: Sequence[Pair], num_composed: int) -> _Parts:
     """As published, `jump` and the composed commands share its lines equally, and the latter leave the test part."""
     parts = _add_primitive(pairs, "jump", _JUMPS)
-    most = len(parts.test) - 1
-    if num_composed > most:
-        raise ValueError(
-            f"task.num_composed ({num_composed}) leaves nothing to test on: {most + 1:,} composed commands have jump; "
-            f"choose 0 to {most}"
-        )
     if not num_composed:
         return parts
     repeated, repeats = parts.repeated + parts.test[:num_composed], max(1, round(_JUMPS / (num_composed + 1)))

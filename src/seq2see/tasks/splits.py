@@ -5,9 +5,8 @@ from hashlib import blake2b
 
 import numpy as np
 
-from seq2see.options import Normalize
+from seq2see.options import FilesOptions, HubOptions, Normalize
 from seq2see.tasks.pairs import Pair
-from seq2see.tasks.table import PairTable
 from seq2see.text import normalize as normalized
 from seq2see.text import untagged
 
@@ -23,32 +22,29 @@ class Splits:
     together, whatever the order of the pairs and the tags before a source.
 
     Args:
-        names: what people call each split that is given, `train` always among them.
-        missing: what people would call the others.
+        names: what people call each split.
+        given: the splits that are given, `train` always among them.
         read: gives the pairs of a given split.
+        options: says whether tags stand before a source, and how many training pairs to use.
         normalize: the Unicode form in which two sources count as equal.
-        has_tags: whether tags stand before each source; they do not count.
-        train_size: training pairs at most; None: all. Fewer are a part of more.
         notes: takes what people should know.
     """
 
     def __init__(
         self,
         names: Mapping[str, str],
-        missing: Mapping[str, str],
-        read: Callable[[str], PairTable],
-        *,
+        given: set[str],
+        read: Callable[[str], list[Pair]],
+        options: FilesOptions | HubOptions,
         normalize: Normalize,
-        has_tags: bool,
-        train_size: int | None,
         notes: list[str],
     ) -> None:
-        self._names = {**missing, **names}
-        self._given = set(names)
+        self._names = names
+        self._given = given
         self._read = read
         self._normalize = normalize
-        self._has_tags = has_tags
-        self._train_size = train_size
+        self._has_tags = options.features is not None
+        self._train_size = options.train_size
         self._notes = notes
         self._pairs: dict[str, Sequence[Pair]] = {}
 
@@ -56,7 +52,7 @@ class Splits:
         """The pairs of `train`, `valid` or `test`, in the order in which they were given."""
         if split not in self._pairs:
             if split in self._given and split != "train":
-                self._pairs[split] = list(self._read(split))
+                self._pairs[split] = self._read(split)
             else:
                 self._divide()
         return self._pairs[split]
@@ -64,34 +60,29 @@ class Splits:
     def _divide(self) -> None:
         """Training pairs, the splits that are missing, and notes on what the given ones share with training."""
         pairs = self._read("train")
-        hashes = self._hashes(pairs.texts("source"))
+        hashes = self._hashes(pairs)
         order = np.argsort(hashes, kind="stable")
-        ordered = hashes[order]
-        begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))  # of each source in `order`
-        sources, counts = ordered[begins], np.diff(begins, append=len(order))
-        given = {
-            split: self._hashes(pair.source for pair in self.pairs(split))
-            for split in ("valid", "test")
-            if split in self._given
-        }
+        sources, begins, counts = np.unique(hashes[order], return_index=True, return_counts=True)
+        given = {split: self._hashes(self.pairs(split)) for split in ("valid", "test") if split in self._given}
         free = ~np.isin(sources, np.concatenate([hashes[:0], *given.values()]))
         kept = np.ones(len(sources), dtype=bool)  # in training
         for split, direction in (("test", 1), ("valid", -1)):  # from both ends: more pairs, hardly other splits
             if split not in given:
                 held_out = _held_out(counts, free, direction, _num_held_out(len(pairs)))
                 places = [order[begins[source] : begins[source] + counts[source]] for source in held_out]
-                self._pairs[split] = list(pairs.take(np.sort(np.concatenate([order[:0], *places]))))
+                self._pairs[split] = [pairs[place] for place in np.sort(np.concatenate([order[:0], *places]))]
                 free[held_out] = kept[held_out] = False
         train = order[np.repeat(kept, counts)]
         chosen = np.sort(train[: self._train_size])
-        self._pairs["train"] = pairs.take(chosen)
+        self._pairs["train"] = [pairs[place] for place in chosen]
         self._note_splits(given, hashes[chosen], len(pairs), len(train))
 
-    def _hashes(self, sources: Iterable[str]) -> np.ndarray:
+    def _hashes(self, pairs: Iterable[Pair]) -> np.ndarray:
         """Eight bytes for each source without its tags, uint64 (pairs,): two that agree by chance stay together."""
         digests = bytearray()
-        for source in map(untagged, sources) if self._has_tags else sources:
-            digests += blake2b(normalized(source, self._normalize).encode("utf-8"), digest_size=8).digest()
+        for pair in pairs:
+            source = normalized(untagged(pair.source) if self._has_tags else pair.source, self._normalize)
+            digests += blake2b(source.encode("utf-8"), digest_size=8).digest()
         return np.frombuffer(digests, dtype=">u8").astype(np.uint64)
 
     def _note_splits(self, given: dict[str, np.ndarray], train: np.ndarray, num_pairs: int, num_train: int) -> None:
@@ -102,9 +93,7 @@ class Splits:
                 room = 0 if self._pairs[split] else _num_held_out(num_pairs)
                 too_many = f" (each source has more than {room:,} pairs, or is in a given split)" if room else ""
                 self._notes.append(f"{name} split off {self._names['train']}: {held_out}{too_many}")
-                continue
-            shared = int(np.isin(given[split], train).sum())
-            if shared:
+            elif shared := int(np.isin(given[split], train).sum()):
                 total = f"{len(given[split]):,} pairs"
                 source = "source (without its tags)" if self._has_tags else "source"
                 self._notes.append(f"{name}: {shared:,} of {total} have a {source} that is also in training (kept)")

@@ -17,7 +17,7 @@ MAX_PAIRS = 1_000_000  # of all splits together; the grammar makes many times as
 
 
 class Translation:
-    """The pairs of the translation task.
+    """The pairs of the translation task; a ValueError if the sizes add up to more than MAX_PAIRS.
 
     The test split is drawn first, then valid, then train, each from its own generator, and none repeats a source of its
     own or of an earlier split. So a larger train split begins with the smaller one, and leaves valid and test alone. A
@@ -25,14 +25,6 @@ class Translation:
     """
 
     def __init__(self, options: TranslationOptions) -> None:
-        """Take the sizes and the seed.
-
-        Args:
-            options: seed and sizes.
-
-        Raises:
-            ValueError: the sizes add up to more than MAX_PAIRS.
-        """
         self.notes: list[str] = []
         self.ood = f"several sentences, {SHORTEST_TEXT} to {LONGEST_TEXT} words" if options.ood_size else ""
         self._ood_size = options.ood_size
@@ -48,11 +40,7 @@ class Translation:
             )
 
     def pairs(self, split: str) -> list[Pair]:
-        """The pairs of a split.
-
-        Args:
-            split: "train", "valid", "test" or "ood".
-        """
+        """The pairs of `train`, `valid`, `test` or `ood`, with their links."""
         if split not in self._pairs:
             self._pairs[split] = self._draw_texts() if split == "ood" else self._draw(split)
         return self._pairs[split]

@@ -124,23 +124,14 @@ def prepositional(english: str, german: str, phrase: Phrase) -> Phrase:
 
 
 class VerbGroup(NamedTuple):
-    """A verb in a mood and person, in the pieces into which both languages pull it apart.
+    """A verb in a mood and person, in the pieces into which both languages pull it apart."""
 
-    Attributes:
-        helper: English before the subject of a question ("does", "can"), or before "not".
-        negation: the words that deny ("not", "cannot"); empty if nothing is denied.
-        rest: English after the helper and "not" ("wants", "to", "see").
-        finite: the German word that agrees with the subject.
-        last: German that ends the clause ("gesehen", "auf").
-        prefixed: whether `last` is a prefix that joins `finite` at the end of a subordinate clause.
-    """
-
-    helper: list[English]
-    negation: tuple[English, ...]
-    rest: list[English]
-    finite: German
-    last: list[German]
-    prefixed: bool = False
+    helper: list[English]  # English before the subject of a question ("does", "can"), or before "not"
+    negation: tuple[English, ...]  # the words that deny ("not", "cannot"); empty if nothing is denied
+    rest: list[English]  # English after the helper and "not" ("wants", "to", "see")
+    finite: German  # the German word that agrees with the subject
+    last: list[German]  # German that ends the clause ("gesehen", "auf")
+    prefixed: bool = False  # whether `last` is a prefix that joins `finite` at the end of a subordinate clause
 
 
 def be(person: Person, *, past: bool, negated: bool) -> VerbGroup:
@@ -150,15 +141,7 @@ def be(person: Person, *, past: bool, negated: bool) -> VerbGroup:
 
 
 def verb_group(verb: Verb, mood: str, person: Person, *, negated: bool = False, asking: bool = False) -> VerbGroup:
-    """A verb in a mood: "present", "past" or one of `MODALS`.
-
-    Args:
-        verb: the verb.
-        mood: its tense, or the modal verb that rules it.
-        person: person of the subject.
-        negated: whether "not" follows.
-        asking: whether it is a question in which English needs "do".
-    """
+    """A verb in a mood: "present", "past" or one of `MODALS`; `asking` in a question in which English needs "do"."""
     modal = mood if mood in MODALS and mood != "want" else ""
     helper = [English(modal)] if modal else []
     if not modal and (negated or asking):
@@ -191,30 +174,17 @@ def verb_group(verb: Verb, mood: str, person: Person, *, negated: bool = False, 
 
 @dataclass(slots=True)
 class Clause:
-    """What is said, before any order.
-
-    Attributes:
-        subject: who does it.
-        verb: the verb in its mood.
-        objects: the objects in English order.
-        known: pronouns and definite objects, in German order: those before the time.
-        new: objects that German puts after the time and the place.
-        often: how often, in one word.
-        company: with whom.
-        place: where.
-        complement: what is closest to the verb: where to, or how somebody is.
-        time: when.
-    """
+    """What is said, before any order."""
 
     subject: Phrase
     verb: VerbGroup
-    objects: list[Phrase] = field(default_factory=list)
-    known: list[Phrase] = field(default_factory=list)
-    new: list[Phrase] = field(default_factory=list)
+    objects: list[Phrase] = field(default_factory=list)  # in English order
+    known: list[Phrase] = field(default_factory=list)  # of these, in German order, pronouns and definite ones
+    new: list[Phrase] = field(default_factory=list)  # and those that German puts after the time and the place
     often: Phrase | None = None
     company: Phrase | None = None
     place: Phrase | None = None
-    complement: Phrase | None = None
+    complement: Phrase | None = None  # what is closest to the verb: where to, or how somebody is
     time: Phrase | None = None
 
     def english(self, *, asking: bool = False) -> list[English]:

@@ -50,31 +50,18 @@ CONJUNCTIONS = {
 
 
 class Subject(NamedTuple):
-    """Who does it.
+    """Who does it."""
 
-    Attributes:
-        phrase: the words.
-        person: what the verb agrees with.
-        pronoun: what stands for it in a later clause; None if nothing does in both languages.
-        lemma: its noun or name; "" for a pronoun that stands for none.
-        adjectives: what it may be.
-        group: "animals", or another group of nouns.
-    """
-
-    phrase: Phrase
-    person: Person
-    pronoun: str | None
-    lemma: str
-    adjectives: Sequence[Adjective]
-    group: str = "people"
+    phrase: Phrase  # the words
+    person: Person  # what the verb agrees with
+    pronoun: str | None  # what stands for it in a later clause; None if nothing does in both languages
+    lemma: str  # its noun or name; "" for a pronoun that stands for none
+    adjectives: Sequence[Adjective]  # what it may be
+    group: str = "people"  # "animals", or another group of nouns
 
 
 class Speaker:
-    """Says one sentence after the other, in English and in German.
-
-    Args:
-        rng: the source of all choices.
-    """
+    """Says one sentence after the other, in English and in German."""
 
     def __init__(self, rng: random.Random) -> None:
         self.random = rng.random
@@ -157,7 +144,7 @@ class Speaker:
             subject: who; None: anybody.
             asking: whether it is a question in which English needs "do".
             opening: whether its German verb opens the sentence: one of those that do so often enough to be learnt.
-            brief: a part of a longer sentence, with little beside its verb.
+            brief: whether it is a part of a longer sentence, with little beside its verb.
             moods: tenses and modal verbs to choose from.
         """
         subject = subject or self._subject((*PERSONS, "animals"), not_i=asking)

@@ -37,19 +37,12 @@ EIN = _table("- e - e", "en e - e", "em er em en", "es er es er")
 
 
 class Determiner(NamedTuple):
-    """An article or a word in its place.
+    """An article or a word in its place."""
 
-    Attributes:
-        english: the English word; "" where a noun has none ("drinks milk").
-        german: its form for each gender and case, "" where there is none.
-        endings: what an adjective after it takes.
-        definite: whether the listener knows which one is meant; German places such objects earlier.
-    """
-
-    english: str
-    german: Forms
-    endings: Forms
-    definite: bool
+    english: str  # the English word; "" where a noun has none ("drinks milk")
+    german: Forms  # its form for each gender and case, "" where there is none
+    endings: Forms  # what an adjective after it takes
+    definite: bool  # whether the listener knows which one is meant; German places such objects earlier
 
 
 def _inflected(english: str, stem: str, like: Forms, endings: Forms, definite: bool) -> Determiner:
@@ -83,23 +76,14 @@ class Adjective(NamedTuple):
 
 
 class Noun(NamedTuple):
-    """A noun in one number.
+    """A noun in one number."""
 
-    Attributes:
-        english: one word, or two that German joins to one ("train", "station").
-        german: its form in each case.
-        gender: its gender.
-        lemma: its English singular, the same for both numbers.
-        determiners: names of those that suit it.
-        adjectives: those that suit it.
-    """
-
-    english: list[str]
-    german: dict[Case, str]
-    gender: Gender
-    lemma: str
-    determiners: list[str]
-    adjectives: list[Adjective]
+    english: list[str]  # one word, or two that German joins to one ("train", "station")
+    german: dict[Case, str]  # its form in each case
+    gender: Gender  # its gender
+    lemma: str  # its English singular, the same for both numbers
+    determiners: list[str]  # names of those that suit it
+    adjectives: list[Adjective]  # those that suit it
 
 
 class Fixed(NamedTuple):
@@ -110,31 +94,18 @@ class Fixed(NamedTuple):
 
 
 class Verb(NamedTuple):
-    """A verb.
+    """A verb."""
 
-    Attributes:
-        english: plain form, third person singular and past; "-" where that looks like the present.
-        particle: an English word that belongs to it ("up"), if any.
-        german: the form for each person; that of "they" is the plain form, too.
-        prefix: the separable one, if any.
-        auxiliary: "hat" or "ist"; "-" where the past is a form of its own.
-        past: the participle, or the past forms of "he" and "they".
-        who: groups of its subjects; for opinions the conjunctions that follow.
-        what: groups of its accusative objects.
-        whom: groups of its dative objects.
-        where: "at": it happens at a place; "to": it leads to one.
-    """
-
-    english: list[str]
-    particle: str
-    german: dict[Person, str]
-    prefix: str
-    auxiliary: str
-    past: list[str]
-    who: list[str]
-    what: list[str]
-    whom: list[str]
-    where: str
+    english: list[str]  # plain form, third person singular and past; "-" where that looks like the present
+    particle: str  # an English word that belongs to it ("up"), if any
+    german: dict[Person, str]  # the form for each person; that of "they" is the plain form, too
+    prefix: str  # the separable one, if any
+    auxiliary: str  # "hat" or "ist"; "-" where the past is a form of its own
+    past: list[str]  # the participle, or the past forms of "he" and "they"
+    who: list[str]  # groups of its subjects; for opinions the conjunctions that follow
+    what: list[str]  # groups of its accusative objects
+    whom: list[str]  # groups of its dative objects
+    where: str  # "at": it happens at a place; "to": it leads to one
 
 
 class Lexicon(NamedTuple):
