@@ -15,7 +15,7 @@ from rich.cells import cell_len
 
 from seq2see.options import Normalize
 from seq2see.runs.config import compose_options, config_folder, to_yaml
-from seq2see.runs.data_counts import Keys, leak, repeats_in
+from seq2see.runs.data_counts import Keys, Leak, Repeats
 from seq2see.runs.data_report import DataReport, data_report, page
 from seq2see.runs.overrides import read_overrides
 from seq2see.runs.shell import run
@@ -197,13 +197,13 @@ def test_the_counts_are_those_of_sets_of_any_pairs(first: list[Pair], second: li
     keys = {split: Keys.of(some, Normalize.nfc, has_tags=False) for split, some in (("a", first), ("b", second))}
     texts = [(pair.source, pair.target) for pair in first]
     targets = {source: Counter(target for other, target in texts if other == source) for source, _ in texts}
-    repeats = repeats_in(first, keys["a"], Normalize.nfc)
+    repeats = Repeats.of(first, keys["a"], Normalize.nfc)
     assert repeats.same_pair == len(first) - len(set(texts))
     assert repeats.same_source == len(first) - len(targets)
     assert repeats.several_targets == sum(len(each) > 1 for each in targets.values())
     best = sum(max(each.values()) for each in targets.values()) / len(first)
     assert repeats.best_exact_match == pytest.approx(best)
-    found = leak("b", "a", second, keys)
+    found = Leak.of("b", "a", second, keys)
     assert found.same_source == sum(pair.source in targets for pair in second)
     assert found.same_target == sum(pair.target in {target for _, target in texts} for pair in second)
     assert found.same_pair == sum((pair.source, pair.target) in texts for pair in second)
