@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from seq2see.atomic_write import write_text
 from seq2see.data import EncodedPairs, scoring_loader
 from seq2see.decoding import Forced, Hypothesis, Trained, teacher_forced
@@ -99,8 +97,6 @@ def evaluate_pairs(
     asked = References(pairs, trained.source_tokenizer, target)
     groups, firsts, scorer = asked.groups, asked.firsts, asked.scorer
     encoded = EncodedPairs.from_pairs(pairs, trained.source_tokenizer, target)
-    _check_positions(trained, pairs, encoded)
-
     ids = target.encode_batch([pair.target for pair in pairs])
     forced = teacher_forced(model, scoring_loader(encoded))
     hypotheses, texts = asked.translated(model, limit=trained.length_limit, decode=decode)
@@ -121,7 +117,7 @@ def evaluate_pairs(
         "hit_length_limit": sum(not hypothesis.ended for hypothesis in hypotheses),
         "references_over_limit": _over_limit(trained, encoded),
         "intervals": counts.intervals(),
-        "forced_and_free": _forced_and_free(ids, forced, hypotheses, groups, closest, scores),
+        "forced_and_free": _forced_and_free(ids, forced, hypotheses, groups, closest, scores["exact_match"]),
         "by_source_length": by_length((encoded.source_lengths[firsts] - 1).tolist(), counts),
         "by_target_length": by_length((encoded.target_lengths[closest] - 1).tolist(), counts),
         "errors": _errors(texts, [asked.texts[place] for place in closest], hypotheses, firsts, scorer),
@@ -152,7 +148,7 @@ def _forced_and_free(
     hypotheses: Sequence[Hypothesis],
     groups: Sequence[Sequence[int]],
     closest: Sequence[int],
-    scores: dict[str, float],
+    exact_match: float,
 ) -> dict[str, dict[str, float]]:
     """Scores when the model is told what came before, and when it goes on from its own words.
 
@@ -160,13 +156,13 @@ def _forced_and_free(
     output. The two values of `exact_match` are the same for greedy outputs: what is right word by word is found; a
     reference with an unknown symbol is neither.
     """
-    tokens = sum(len(forced.right[place]) for place in closest)
-    told = sum(int(forced.right[place].sum()) for place in closest)
-    in_place = sum(tokens_in_place(found, ids[place]) for found, place in zip(hypotheses, closest, strict=True))
     whole = [bool(right.all()) and UNK not in own for right, own in zip(forced.right, ids, strict=True)]
+    told = sum(int(forced.right[place].sum()) for place in closest)
+    free = sum(tokens_in_place(found, ids[place]) for found, place in zip(hypotheses, closest, strict=True))
+    tokens = sum(len(forced.right[place]) for place in closest)
     rows = {
-        "token_accuracy": (told / tokens, in_place / tokens),
-        "exact_match": (sum(any(whole[n] for n in group) for group in groups) / len(groups), scores["exact_match"]),
+        "token_accuracy": (told / tokens, free / tokens),
+        "exact_match": (sum(any(whole[place] for place in group) for group in groups) / len(groups), exact_match),
     }
     return {name: {"forced": told, "free": free, "gap": told - free} for name, (told, free) in rows.items()}
 
@@ -213,20 +209,6 @@ def _baselines(trained: Trained, sources: Sequence[str], train: Sequence[Pair], 
     )
     scores = {name: scorer.counts(texts)[0].scores() for name, texts in outputs.items()}
     return {**scores, "searched": searched, "training_pairs": len(train)}
-
-
-def _check_positions(trained: Trained, pairs: Sequence[Pair], encoded: EncodedPairs) -> None:
-    """Refuses texts that are longer than a learned table, with the first of them."""
-    most = trained.model.encoder_positions.max_length
-    longest = np.maximum(encoded.source_lengths, encoded.target_lengths)
-    places = [] if most is None else np.flatnonzero(longest > most).tolist()
-    if places:
-        first = places[0]
-        raise ValueError(
-            f"pair {first + 1} ({pairs[first].source[:40]!r}): {longest[first]} tokens, the end included, are more "
-            f"than the {most} positions of the model (model.max_positions); of {len(pairs)} pairs {len(places)} are so "
-            "long: leave them out, or train with a larger model.max_positions or another model.position"
-        )
 
 
 def _over_limit(trained: Trained, encoded: EncodedPairs) -> dict[str, int]:

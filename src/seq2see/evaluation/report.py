@@ -38,9 +38,7 @@ def score_lines(scores: dict[str, float], details: dict[str, Any]) -> list[str]:
     given = {label: own for label, own in baselines.items() if own}
     rows: list[tuple[str, ...]] = [("  score", "value", "95 % interval", *given)]
     for name, value in scores.items():
-        others = (
-            [shown(name, own.get(name)) for own in given.values()] if name in next(iter(given.values()), {}) else []
-        )
+        others = [shown(name, own[name]) for own in given.values() if name in own]
         rows.append((f"  {name}", shown(name, value), _span(name, details.get("intervals", {}).get(name)), *others))
     return aligned(rows, 22, 9, 21, 9, 9, 9)
 

@@ -44,41 +44,42 @@ class Side:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
         self.words: Counter[int] = Counter()
-        self.tokens = array("l")  # of each text
+        self.tokens: Counter[int] = Counter()
         self.entries: Counter[int] = Counter()
         self.unknown: Counter[str] = Counter()  # what stands for UNK
 
-    def add(self, lines: list[str]) -> None:
-        """Counts these texts, too."""
-        separator, form = self.tokenizer.tag_separator, self.tokenizer.normalize
-        for line, ids in zip(lines, self.tokenizer.encode_batch(lines), strict=True):
-            self.words[len((line if separator is None else untagged(line)).split())] += 1
-            self.tokens.append(len(ids) + 1)
+    def add(self, lines: list[str]) -> list[int]:
+        """Counts these texts, too; returns their numbers of tokens."""
+        encoded, separator = self.tokenizer.encode_batch(lines), self.tokenizer.tag_separator
+        lengths = [len(ids) + 1 for ids in encoded]
+        self.tokens.update(lengths)
+        for line, ids in zip(lines, encoded, strict=True):
+            tags, text = ([], line) if separator is None else parted(line, separator)
+            self.words[len(text.split())] += 1
             self.entries.update(ids)
             if UNK in ids:  # a `bpe` token is not a character, but of these only tags can be unknown
-                tags, text = ([], line) if separator is None else parted(line, separator)
-                text = normalize(text, form)
+                text = normalize(text, self.tokenizer.normalize)
                 symbols = text.split() if self.tokenizer.kind is TokenizerKind.word else text
                 pieces = [*(f"[{tag}]" for tag in tags), *symbols]
                 self.unknown.update(piece for piece, id in zip(pieces, ids, strict=False) if id == UNK)
+        return lengths
 
     @property
     def lengths(self) -> Lengths:
         """The histograms."""
-        return Lengths(dict(sorted(self.words.items())), dict(sorted(Counter(self.tokens).items())))
+        return Lengths(dict(sorted(self.words.items())), dict(sorted(self.tokens.items())))
 
 
 def count_split(
     pairs: Sequence[Pair], source: Tokenizer, target: Tokenizer, *, max_length: int | None
 ) -> tuple[SplitCounts, dict[str, Side]]:
     """The size and the lengths of a split, and both sides; at most `max_length` tokens a side are not too long."""
-    sides = {"source": Side(source), "target": Side(target)}
+    sides, too_long = {"source": Side(source), "target": Side(target)}, 0
     rest = iter(watched(pairs, "counting", total=len(pairs)))
     while some := list(islice(rest, _PAIRS_AT_ONCE)):
-        for name, side in sides.items():
-            side.add([getattr(pair, name) for pair in some])
-    longer = map(max, sides["source"].tokens, sides["target"].tokens)
-    too_long = 0 if max_length is None else sum(length > max_length for length in longer)
+        lengths = [side.add([getattr(pair, name) for pair in some]) for name, side in sides.items()]
+        if max_length is not None:
+            too_long += sum(length > max_length for length in map(max, *lengths))
     return SplitCounts(len(pairs), sides["source"].lengths, sides["target"].lengths, too_long), sides
 
 
