@@ -17,14 +17,8 @@ def make_baselines(
 ) -> tuple[dict[str, list[str]], int]:
     """The baselines' outputs by name, and among how many training pairs `nearest` was looked for.
 
-    `copy` is the source itself, `nearest` the target of the most similar training source (among all, or as many, evenly
-    spaced, as a few seconds allow), and `most_frequent` that of all training targets.
-
-    Args:
-        texts: the sources, as `copy` writes them.
-        sources: the sources as ids.
-        training_sources: of the training pairs, at least one, as ids.
-        training_targets: as many.
+    `copy` is the source as a text, `nearest` the target of the training source most similar in ids (among all, or as
+    many, evenly spaced, as a few seconds allow), and `most_frequent` that of all training targets.
     """
     most = min(_MOST_TOKENS, _MOST_WORK // len(sources))
     share = min(most / (sum(map(len, training_sources)) + 1), 1)

@@ -22,12 +22,8 @@ _GAP = _CHANGE + 1  # of an omission or insertion: of the shortest edits, those 
 def by_length(lengths: Sequence[int], counts: SentenceCounts) -> list[dict[str, Any]]:
     """The scores of sentences of similar lengths: five bins of about as many sentences each, or fewer.
 
-    Args:
-        lengths: of each sentence, in any unit; equal ones stay together.
-        counts: of the sentences.
-
-    Returns:
-        for each bin, shortest first, `from` and `to` (both included), `sentences` and the scores.
+    Sentences of one length stay together. Each bin, shortest first, has `from` and `to` (both included), `sentences`
+    and the scores.
     """
     values = np.asarray(lengths)
     ends = np.unique(np.quantile(values, np.arange(1, _NUM_BINS + 1) / _NUM_BINS, method="inverted_cdf"))
@@ -41,11 +37,7 @@ def by_length(lengths: Sequence[int], counts: SentenceCounts) -> list[dict[str, 
 
 
 def by_confidence(log_probs: Sequence[float], right: Sequence[bool]) -> dict[str, Any]:
-    """How many outputs are right among those that the model is surest of.
-
-    Args:
-        log_probs: of each output its mean log-probability a token, nats: how sure the model is.
-        right: whether the output is.
+    """How many outputs are right among those that the model is surest of, by mean log-probability a token, nats.
 
     Returns:
         `curve`: for the surest tenth, two tenths and so on, their `coverage`, `exact_match` and the lowest `log_prob`;
@@ -99,12 +91,8 @@ class Kind(Enum):
 def kind_of_error(output: str, reference: str, *, has_unknown: bool, characters: bool) -> Kind | None:
     """The main kind of error of an output; None where it is right.
 
-    Args:
-        output: what the model wrote.
-        reference: what it should have written.
-        has_unknown: whether UNK is in the output.
-        characters: whether a unit is a character; else a word, as white space separates them (and a character where two
-            texts differ in white space alone).
+    Units are `characters`, or words, as white space separates them (where two texts differ in white space alone,
+    characters too).
     """
     if output == reference:
         return None

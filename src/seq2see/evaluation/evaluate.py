@@ -81,13 +81,7 @@ def evaluate_pairs(
     """Teacher-forced and free-running scores, and what is behind them.
 
     Each source is translated once, and scored against all its targets (see `References`); `loss`, `token_accuracy` and
-    `target_log_prob` are those of all pairs.
-
-    Args:
-        trained: the model.
-        pairs: what to translate, at least one.
-        train: the training pairs, for the baselines; empty: no baselines.
-        device: where to compute.
+    `target_log_prob` are those of all pairs, of which there is at least one. Baselines need the training pairs.
 
     Raises:
         ValueError: a text has more tokens than the model has positions.

@@ -17,8 +17,6 @@ class References:
 
     Args:
         pairs: at least one.
-        source_tokenizer: of the sources.
-        target_tokenizer: of the targets.
         most: sources that are translated, the first so many; None: all.
 
     Attributes:
@@ -55,10 +53,7 @@ class References:
     ) -> tuple[list[Hypothesis], list[str]]:
         """The best hypothesis of each source, and its text in one line.
 
-        Args:
-            model: on the device to use.
-            limit: how long a hypothesis may get.
-            decode: how to search; with `oracle_length` each hypothesis is as long as its source's first target.
+        With `oracle_length` each hypothesis is as long as its source's first target.
         """
         lengths = [len(ids) + 1 for ids in self._target_ids] if decode.oracle_length else None
         found = decode_sentences(model, self._source_ids, limit=limit, options=decode, exact_lengths=lengths)

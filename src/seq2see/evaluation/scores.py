@@ -157,13 +157,9 @@ class Scorer:
         self.signatures = {name: str(metric.get_signature()) for name, metric in self._sacrebleu.items()}
 
     def counts(self, outputs: Sequence[str]) -> tuple[SentenceCounts, list[int]]:
-        """The counts of `exact_match`, `bleu`, `chrf`, `cer`, `wer` and `ser`.
+        """The counts of all scores of these outputs, one for each sentence, in one line each.
 
-        Args:
-            outputs: one for each sentence, in one line each.
-
-        Returns:
-            the counts; and for each sentence the number of the reference that is nearest in characters.
+        With them, for each sentence, comes the number of the reference that is nearest in characters.
         """
         right = [output in own for output, own in zip(outputs, self.references, strict=True)]
         columns = {"exact_match": np.stack([right, np.ones(len(outputs))], axis=1)}

@@ -41,13 +41,9 @@ def with_whole_paths(task: Any) -> Any:
 def pairs_of(
     options: TrainOptions, split: Split, *, run: Path | None, notes: list[str] | None = None
 ) -> Sequence[Pair]:
-    """The pairs of a split, as training saw them: the run's own copy of them, or the task's.
+    """The pairs of a split, as training saw them: the run's own copy of them, if the folder is at hand, or the task's.
 
-    Args:
-        options: the run's.
-        split: which pairs.
-        run: its folder, if it is at hand.
-        notes: takes what people should know of how they were read.
+    `notes` takes what people should know of how they were read.
 
     Raises:
         DataError: what they come from is gone.
@@ -64,16 +60,10 @@ def pairs_of(
 
 
 def read_pairs(other: OtherData, text: OtherText, options: TrainOptions, notes: list[str]) -> Sequence[Pair]:
-    """The pairs of other files than the run's own, read as those of its training were.
+    """The pairs of other files, or for a run of `task=hub` of a folder like that of its data set.
 
-    Columns that the run has chosen are left out for parallel files, which have none.
-
-    Args:
-        other: the files, or for a run of `task=hub` a folder like that of its data set; and columns that take the
-            place of the run's.
-        text: what takes the place of the run's ways with text files.
-        options: the run's.
-        notes: takes what people should know of how they were read.
+    They are read as those of training were, but for what `other` and `text` say; columns that the run has chosen are
+    left out for parallel files, which have none. `notes` takes what people should know of how they were read.
 
     Raises:
         DataError: a file is wrong.

@@ -36,10 +36,7 @@ def command(options: EvaluateOptions) -> None:
 
 
 def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
-    """Scores a checkpoint on one of its own splits, or on other data.
-
-    Returns:
-        the scores, and the files that were written.
+    """Scores a checkpoint on one of its own splits, or on other data; with the files that were written.
 
     Raises:
         ValueError: the checkpoint, the split or the file is not to be had.
@@ -80,10 +77,7 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
 
 
 def evaluate_several(options: EvaluateOptions) -> tuple[list[Evaluation], dict[str, Any], list[Path]]:
-    """Scores checkpoints on the same pairs, and tests each against the first.
-
-    Returns:
-        the evaluations; the comparison (see `compare_evaluations`); and the files that were written, with `output`.
+    """Scores checkpoints on the same pairs, and compares them; with the files that were written, if any.
 
     Raises:
         ValueError: a checkpoint, the split or the file is not to be had, or the pairs are not the same.

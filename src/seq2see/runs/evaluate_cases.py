@@ -21,13 +21,7 @@ SEED = 0
 
 
 def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
-    """Adds to an evaluation what attention says of wrong outputs (`details["attention_flags"]`), and the page.
-
-    Args:
-        trained: the model, on the device to use.
-        evaluation: of that model.
-        name: of the split.
-    """
+    """Adds to a model's evaluation what attention says of wrong outputs, `details["attention_flags"]`, and the page."""
     head, tokenizer = _head(trained, evaluation), trained.source_tokenizer
     texts = [evaluation.pairs[place].source for place in evaluation.firsts]
     sources = tokenizer.encode_batch(texts)
