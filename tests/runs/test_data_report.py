@@ -15,7 +15,7 @@ from rich.cells import cell_len
 
 from seq2see.options import Normalize
 from seq2see.runs.config import compose_options, config_folder, to_yaml
-from seq2see.runs.data_counts import Keys, Leak, Repeats
+from seq2see.runs.data_counts import Leak, Repeats, keys_of
 from seq2see.runs.data_report import DataReport, data_report, page
 from seq2see.runs.overrides import read_overrides
 from seq2see.runs.shell import run
@@ -100,8 +100,8 @@ def test_lengths_are_counted_in_words_without_tags_and_in_tokens_with_the_end(tm
     kinds = ("tokenizer.source=char", "tokenizer.target=word")
     found = report_of(tmp_path, *TAGS, *kinds, train="V;X\tab c\tx\nN\td\tx y z\n")
     train = found.splits["train"]
-    assert train.source.words == {1: 1, 2: 1} and train.source.tokens == {3: 1, 7: 1}
-    assert train.target.words == {1: 1, 3: 1} and train.target.tokens == {2: 1, 4: 1}
+    assert train.source["words"] == {1: 1, 2: 1} and train.source["tokens"] == {3: 1, 7: 1}
+    assert train.target["words"] == {1: 1, 3: 1} and train.target["tokens"] == {2: 1, 4: 1}
     assert "train source 2 1 1 2 2 3 3 7 7 train target 2 1 1 3 3 2 2 4 4" in section(found, "Pairs of task=files")
 
 
@@ -112,9 +112,9 @@ def test_the_vocabulary_says_what_is_frequent_rare_and_unknown(tmp_path: Path) -
     assert (source.side, source.kind, source.size) == ("source", "word", 4 + 3)
     assert source.frequent == [("the", 2), ("cat", 1), ("dog", 1)]
     assert (source.once, source.once_examples, source.never) == (2, ["cat", "dog"], 0)
-    assert (source.unknown["valid"].tokens, source.unknown["valid"].of) == (2, 3)
-    assert source.unknown["test"].examples == ["a", "bird"]
-    assert not any(unknown.tokens for unknown in target.unknown.values())
+    assert (source.unknown["valid"]["tokens"], source.unknown["valid"]["of"]) == (2, 3)
+    assert source.unknown["test"]["examples"] == ["a", "bird"]
+    assert not any(unknown["tokens"] for unknown in target.unknown.values())
     text = section(found, "Vocabulary")
     assert "unknown valid 2 (66.7%): bird sang" in text and "unknown none in train, valid, test" in text
     (both,) = report("task=copy", *SMALL, "task.vocab_size=5").vocabularies
@@ -126,7 +126,7 @@ def test_tags_are_entries_of_their_own_and_bpe_knows_every_text(tmp_path: Path, 
     lines, kinds = "V;PST\tgo\twent\nV\tgo\tgo\n", (f"tokenizer.source={kind}", f"tokenizer.target={kind}")
     source, target = report_of(tmp_path, *TAGS, *kinds, train=lines, valid="N\t数\t据\n", test=lines).vocabularies
     assert ("[V]", 2) in source.frequent and ("[PST]", 1) in source.frequent
-    unknown = [side.unknown["valid"].examples for side in (source, target)]
+    unknown = [side.unknown["valid"]["examples"] for side in (source, target)]
     assert unknown == ([["[N]"], []] if kind == "bpe" else [["[N]", "数"], ["据"]])
 
 
@@ -170,7 +170,7 @@ PAIRS = st.lists(st.builds(Pair, TEXTS, TEXTS), min_size=1, max_size=12)
 @settings(max_examples=50)
 @given(PAIRS, PAIRS)
 def test_the_counts_are_those_of_sets_of_any_pairs(first: list[Pair], second: list[Pair]) -> None:
-    keys = {split: Keys.of(some, Normalize.nfc, has_tags=False) for split, some in (("a", first), ("b", second))}
+    keys = {split: keys_of(some, Normalize.nfc, has_tags=False) for split, some in (("a", first), ("b", second))}
     texts = [pair[:2] for pair in first]
     targets = {source: Counter(target for other, target in texts if other == source) for source, _ in texts}
     repeats = Repeats.of(first, keys["a"], Normalize.nfc)

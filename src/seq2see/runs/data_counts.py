@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,8 @@ NUM_EXAMPLES = 3  # of repeats and leaks
 _PAIRS_AT_ONCE = 8_192
 
 
-@dataclass(frozen=True)
-class Lengths:
-    """How many texts of one side have each length, shortest first."""
-
-    words: dict[int, int]  # split at white space; tags are no words
-    tokens: dict[int, int]  # tags and EOS included
+Lengths = dict[str, dict[int, int]]
+"""How many texts have each length, shortest first: in `words`, without tags; in `tokens`, with tags and EOS."""
 
 
 @dataclass(frozen=True)
@@ -47,27 +43,30 @@ class Side:
         self.tokens: Counter[int] = Counter()
         self.entries: Counter[int] = Counter()
         self.unknown: Counter[str] = Counter()  # what stands for UNK
+        self.respaced = 0  # texts with white space that a model of words cannot write
 
     def add(self, lines: list[str]) -> list[int]:
         """Counts these texts, too; returns their numbers of tokens."""
         encoded, separator = self.tokenizer.encode_batch(lines), self.tokenizer.tag_separator
         lengths = [len(ids) + 1 for ids in encoded]
         self.tokens.update(lengths)
+        of_words = self.tokenizer.kind is TokenizerKind.word
         for line, ids in zip(lines, encoded, strict=True):
             tags, text = ([], line) if separator is None else parted(line, separator)
-            self.words[len(text.split())] += 1
+            text = normalize(text, self.tokenizer.normalize)
+            words = text.split()
+            self.words[len(words)] += 1
             self.entries.update(ids)
+            self.respaced += of_words and text != " ".join(words)
             if UNK in ids:  # a `bpe` token is not a character, but of these only tags can be unknown
-                text = normalize(text, self.tokenizer.normalize)
-                symbols = text.split() if self.tokenizer.kind is TokenizerKind.word else text
-                pieces = [*(f"[{tag}]" for tag in tags), *symbols]
+                pieces = [*(f"[{tag}]" for tag in tags), *(words if of_words else text)]
                 self.unknown.update(piece for piece, id in zip(pieces, ids, strict=False) if id == UNK)
         return lengths
 
     @property
     def lengths(self) -> Lengths:
         """The histograms."""
-        return Lengths(dict(sorted(self.words.items())), dict(sorted(self.tokens.items())))
+        return {"words": dict(sorted(self.words.items())), "tokens": dict(sorted(self.tokens.items()))}
 
 
 def count_split(
@@ -84,15 +83,6 @@ def count_split(
 
 
 @dataclass(frozen=True)
-class Unknown:
-    """Tokens of a split that are not in the vocabulary."""
-
-    tokens: int
-    of: int  # all tokens, EOS not included
-    examples: list[str]  # the commonest
-
-
-@dataclass(frozen=True)
 class Vocabulary:
     """What the texts of one side, or of both, are made of."""
 
@@ -104,7 +94,7 @@ class Vocabulary:
     once: int  # entries that the training pairs have once
     once_examples: list[str]
     never: int  # entries that they do not have: bytes of `bpe`, and pieces that became parts of others
-    unknown: dict[str, Unknown]  # by split
+    unknown: dict[str, dict[str, Any]]  # by split: `tokens` that are no entries, `of` how many, commonest `examples`
 
     @classmethod
     def of(cls, side: str, sides: dict[str, dict[str, Side]]) -> "Vocabulary":
@@ -115,7 +105,7 @@ class Vocabulary:
             entries = sum((own[name].entries for name in names), Counter[int]())
             pieces = sum((own[name].unknown for name in names), Counter[str]())
             examples = [piece for piece, _ in pieces.most_common(NUM_ENTRIES)]
-            unknown[split] = Unknown(entries[UNK], entries.total(), examples)
+            unknown[split] = {"tokens": entries[UNK], "of": entries.total(), "examples": examples}
             if split == "train":
                 known = entries
         del known[UNK]
@@ -125,7 +115,7 @@ class Vocabulary:
             side=side,
             kind=tokenizer.kind.value,
             size=tokenizer.vocab_size,
-            tokens=unknown["train"].of,
+            tokens=unknown["train"]["of"],
             frequent=[(tokenizer.tokens([entry])[0], count) for entry, count in known.most_common(NUM_ENTRIES)],
             once=len(once),
             once_examples=tokenizer.tokens(once[:NUM_ENTRIES]),
@@ -134,24 +124,23 @@ class Vocabulary:
         )
 
 
-class Keys(NamedTuple):
-    """Hashes of the texts of a split, int64 (pairs,) each: a million pairs are 32 MB."""
+Keys = dict[str, np.ndarray]
+"""Hashes of the texts of a split, int64 (pairs,) each: a million pairs are 32 MB.
 
-    line: np.ndarray  # of the source with its tags
-    pair: np.ndarray  # of that and the target
-    source: np.ndarray  # of the source alone, as splits are made by it
-    target: np.ndarray
+`line` is of the source with its tags, `pair` of that and the target, `source` of the source alone, as splits are made
+by it, `target` of the target.
+"""
 
-    @classmethod
-    def of(cls, pairs: Sequence[Pair], form: Normalize, *, has_tags: bool) -> "Keys":
-        """The keys of these pairs, their texts in the Unicode form that training sees; tags may stand before them."""
-        columns = [array("q") for _ in cls._fields]
-        for pair in watched(pairs, "comparing", total=len(pairs)):
-            line, target = normalize(pair.source, form), normalize(pair.target, form)
-            texts = (line, (line, target), untagged(line) if has_tags else line, target)
-            for column, text in zip(columns, texts, strict=True):
-                column.append(hash(text))
-        return cls(*map(np.array, columns))
+
+def keys_of(pairs: Sequence[Pair], form: Normalize, *, has_tags: bool) -> Keys:
+    """The keys of these pairs, their texts in the Unicode form that training sees; tags may stand before them."""
+    columns = {name: array("q") for name in ("line", "pair", "source", "target")}
+    for pair in watched(pairs, "comparing", total=len(pairs)):
+        line, target = normalize(pair.source, form), normalize(pair.target, form)
+        texts = (line, (line, target), untagged(line) if has_tags else line, target)
+        for column, text in zip(columns.values(), texts, strict=True):
+            column.append(hash(text))
+    return {name: np.array(column) for name, column in columns.items()}
 
 
 @dataclass(frozen=True)
@@ -168,7 +157,7 @@ class Repeats:
     @classmethod
     def of(cls, pairs: Sequence[Pair], keys: Keys, form: Normalize) -> "Repeats":
         """Those of a split with these keys."""
-        _, line, times = np.unique(keys.line, return_inverse=True, return_counts=True)
+        _, line, times = np.unique(keys["line"], return_inverse=True, return_counts=True)
         targets: dict[str, Counter[str]] = defaultdict(Counter)  # of each source that occurs more than once
         for place in np.flatnonzero((times > 1)[line]).tolist():
             targets[normalize(pairs[place].source, form)][normalize(pairs[place].target, form)] += 1
@@ -202,7 +191,7 @@ class Leak:
     def of(cls, split: str, other: str, pairs: Sequence[Pair], keys: dict[str, Keys]) -> "Leak":
         """What the split of these pairs shares with the other one."""
         shared = {
-            name: np.flatnonzero(np.isin(getattr(keys[split], name), getattr(keys[other], name))).tolist()
+            name: np.flatnonzero(np.isin(keys[split][name], keys[other][name])).tolist()
             for name in ("source", "target", "pair")
         }
         counts = {f"same_{name}": len(places) for name, places in shared.items()}

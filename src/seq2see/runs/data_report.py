@@ -15,15 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from seq2see.atomic_write import write_text
-from seq2see.options import DataReportOptions, InitTokenizer, TokenizerKind, tag_separator
+from seq2see.options import DataReportOptions, InitTokenizer, tag_separator
 from seq2see.options.plain import to_plain
 from seq2see.options.text import NUM_SPECIAL
 from seq2see.runs.choices import Facts, choose
 from seq2see.runs.data import task_of
-from seq2see.runs.data_counts import Keys, Leak, Repeats, SplitCounts, Vocabulary, count_split
+from seq2see.runs.data_counts import Leak, Repeats, SplitCounts, Vocabulary, count_split, keys_of
 from seq2see.runs.tokenizers import Tokenizers, fit_tokenizers
 from seq2see.tasks import Pair
-from seq2see.text import Tokenizer, normalize
 
 NUM_SAMPLES = {"train": 3, "ood": 1}
 WIDTH = 80  # columns that everything fits into
@@ -98,32 +97,22 @@ def data_report(options: DataReportOptions) -> DataReport:
     for split, some in pairs.items():
         max_length = filled.data.max_length if split == "train" else None
         counts[split], sides[split] = count_split(some, *tokenizers, max_length=max_length)
-    form = filled.tokenizer.normalize
-    keys = {split: Keys.of(some, form, has_tags=has_tags) for split, some in pairs.items()}
+    vocabularies, form = ["both"] if filled.tokenizer.shared else ["source", "target"], filled.tokenizer.normalize
+    respaced = sum(own["target"].respaced for own in sides.values())
+    note = f"{respaced:,} targets have other white space than one space between words: they are scored as if they had"
+    keys = {split: keys_of(some, form, has_tags=has_tags) for split, some in pairs.items()}
     return DataReport(
         task=options.task.kind,
         ood=task.ood,
-        notes=[*task.notes, *_rewritten(pairs, tokenizers[1])],
+        notes=[*task.notes, *([note] if respaced else [])],
         splits=counts,
-        vocabularies=[
-            Vocabulary.of(side, sides) for side in (["both"] if filled.tokenizer.shared else ["source", "target"])
-        ],
+        vocabularies=[Vocabulary.of(side, sides) for side in vocabularies],
         samples=_samples(pairs),
         repeats={split: Repeats.of(some, keys[split], form) for split, some in pairs.items()},
         leaks=[Leak.of(split, other, pairs[split], keys) for other, split in combinations(pairs, 2)],
         options=after,
         reasons=reasons or _chosen(before, after),
     )
-
-
-def _rewritten(pairs: dict[str, Sequence[Pair]], target: Tokenizer) -> list[str]:
-    """What a model of words cannot write of the targets, if anything: outputs are compared without it."""
-    if target.kind is not TokenizerKind.word:
-        return []
-    texts = (normalize(pair.target, target.normalize) for some in pairs.values() for pair in some)
-    count = sum(target.writable(text) != text for text in texts)
-    note = f"{count:,} targets have other white space than one space between words: they are scored as if they had"
-    return [note] if count else []
 
 
 def _chosen(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
@@ -184,7 +173,7 @@ def _pairs(report: DataReport) -> Iterable[Row]:
     yield ("", "pairs", *2 * ("min", "median", "95%", "max"))
     for split, counts in report.splits.items():
         for side, lengths in (("source", counts.source), ("target", counts.target)):
-            figures = (*_quantiles(lengths.words), *_quantiles(lengths.tokens))
+            figures = (*_quantiles(lengths["words"]), *_quantiles(lengths["tokens"]))
             yield (f"{split} {side}", f"{counts.pairs:,}", *map(str, figures))
     yield ("-", "the end of a text counts as a token")
     if report.ood:
@@ -210,9 +199,9 @@ def _vocabularies(report: DataReport) -> Iterable[Row]:
         yield ("  seen once", _with_examples(_share(each.once, entries), each.once_examples) if each.once else "none")
         if each.never:
             yield ("  never seen", _share(each.never, entries))
-        unknown = {split: own for split, own in each.unknown.items() if own.tokens}
+        unknown = {split: own for split, own in each.unknown.items() if own["tokens"]}
         for split, own in unknown.items():
-            yield ("  unknown", _with_examples(f"{split} {_share(own.tokens, own.of)}", own.examples))
+            yield ("  unknown", _with_examples(f"{split} {_share(own['tokens'], own['of'])}", own["examples"]))
         if not unknown:
             yield ("  unknown", f"none in {', '.join(each.unknown)}")
 
@@ -277,7 +266,7 @@ def _choices(report: DataReport) -> Iterable[Row]:
     size, unit, whole = data["batch_size"], "pairs", train.pairs
     if not size:
         size, unit = data["batch_tokens"], "tokens"
-        whole = sum(length * num for side in (train.source, train.target) for length, num in side.tokens.items())
+        whole = sum(length * num for side in (train.source, train.target) for length, num in side["tokens"].items())
     times = trainer["max_steps"] * trainer["accumulate_grad_batches"] * min(size / whole, 1)
     yield ("in all", f"{trainer['max_steps']:,} steps of {size:,} {unit}: about {times:,.1f} times through all pairs")
 
