@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,31 +28,18 @@ def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
     sources = tokenizer.encode_batch(texts)
     words = [tokenizer.word_numbers(text) for text in texts]
     outputs = [evaluation.hypotheses[place] for place in evaluation.firsts]
+    asked = [(source, output.ids) for source, output in zip(sources, outputs, strict=True)]
     wrong = evaluation.counts.columns["exact_match"][:, 0] == 0
-    scored = _some(np.arange(len(sources)), MOST_SCORED)
-    maps = [weights for _, weights in looked_at(trained, [(sources[n], outputs[n].ids) for n in scored], head)]
-    usual = np.mean([spread(weights) for weights in maps], axis=0)
-    flags = [flags_of(weights, words[n], usual) for weights, n in zip(maps, scored, strict=True)]
-    num_wrong = int(wrong[scored].sum())
-    evaluation.details["attention_flags"] = {
-        "attention": f"cross attention, {head}",
-        "outputs": len(scored),
-        "of": len(sources),
-        "wrong": num_wrong,
-        "right": len(scored) - num_wrong,
-        "flags": report(flags, wrong[scored].tolist()),
-    }
+    usual, flags = _flags(trained, head, asked, words, wrong)
+
     loss, tokens = evaluation.counts.columns["loss"].T
     log_probs = -loss / np.maximum(tokens, 1)
     worst = np.argsort(log_probs, kind="stable")[:NUM_SHOWN].tolist()
     others = _some(np.setdiff1d(np.arange(len(sources)), worst), NUM_SHOWN)
     shown = [*worst, *others]
-    nearest = [evaluation.pairs[evaluation.closest[n]].target for n in shown]
-    of_outputs = _sides(trained, [(sources[n], outputs[n].ids) for n in shown])
-    of_references = _sides(
-        trained,
-        [(sources[n], ids) for n, ids in zip(shown, trained.target_tokenizer.encode_batch(nearest), strict=True)],
-    )
+    nearest = trained.target_tokenizer.encode_batch([evaluation.pairs[evaluation.closest[n]].target for n in shown])
+    of_outputs = _sides(trained, [asked[n] for n in shown])
+    of_references = _sides(trained, [(sources[n], ids) for n, ids in zip(shown, nearest, strict=True)])
     beams = _beams(trained, evaluation, shown, [sources[n] for n in shown])
     cases = []
     for n, output, reference, beam in zip(shown, of_outputs, of_references, beams, strict=True):
@@ -78,7 +66,7 @@ def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
         "step": trained.step,
         "layer": head.layer,
         "head": head.head,
-        "flags": evaluation.details["attention_flags"],
+        "flags": flags,
         "beam": decode.beam_size,
         "penalty": decode.length_penalty,
         "choice": (
@@ -86,7 +74,27 @@ def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
             f"random: {len(others)} of the other outputs, drawn with a fixed seed."
         ),
     }
+    evaluation.details["attention_flags"] = flags
     evaluation.page = render(cases, about=about, title=f"{name}: outputs and their attention")
+
+
+def _flags(
+    trained: Trained, head: CrossHead, asked: Sequence[Asked], words: Sequence[Sequence[int]], wrong: NDArray
+) -> tuple[NDArray, dict[str, Any]]:
+    """How attention is usually spread over the source, and what the flags of some outputs say of these."""
+    scored = _some(np.arange(len(asked)), MOST_SCORED)
+    maps = [weights for _, weights in looked_at(trained, [asked[n] for n in scored], head)]
+    usual = np.mean([spread(weights) for weights in maps], axis=0)
+    flags = [flags_of(weights, words[n], usual) for weights, n in zip(maps, scored, strict=True)]
+    num_wrong = int(wrong[scored].sum())
+    return usual, {
+        "attention": f"cross attention, {head}",
+        "outputs": len(scored),
+        "of": len(asked),
+        "wrong": num_wrong,
+        "right": len(scored) - num_wrong,
+        "flags": report(flags, wrong[scored].tolist()),
+    }
 
 
 def _head(trained: Trained, evaluation: Evaluation) -> CrossHead:
