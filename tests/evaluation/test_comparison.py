@@ -1,72 +1,92 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from seq2see.evaluation import Scorer, SentenceCounts, System, compare_systems
+from seq2see.evaluation import Evaluation, SentenceCounts, compare_evaluations
+from seq2see.evaluation.comparison import paired_tests
 from seq2see.evaluation.report import comparison_lines
+from seq2see.evaluation.scores import Scorer
 from seq2see.options import TokenizerKind
+from seq2see.tasks import Pair
 from seq2see.text import UNK, Tokenizer
 
-PAIRS = [("x", "a b"), ("y", "c d"), ("z", "e f")]
+PAIRS = [Pair("x", "a b"), Pair("y", "c d"), Pair("z", "e f")]
+RIGHT, ONE_WRONG = ["a b", "c d", "e f"], ["a b", "c", "e f"]
 
 
-def system(
-    name: str, outputs: list[str], pairs: list[tuple[str, str]] = PAIRS, *, kind=TokenizerKind.word, known="a b c d e f"
-) -> System:
+def evaluation(
+    outputs: list[str], pairs: list[Pair] = PAIRS, *, kind=TokenizerKind.word, known="a b c d e f"
+) -> Evaluation:
     tokenizer = Tokenizer.fit(kind, [known])
-    scorer = Scorer([[reference] for _, reference in pairs], tokenizer)
-    counts, _ = scorer.counts(outputs)
-    ids = [tokenizer.encode(target) for _, target in pairs]
+    scorer = Scorer([[pair.target] for pair in pairs], tokenizer)
+    ids = [tokenizer.encode(pair.target) for pair in pairs]
     per_token = np.array([(1.0, len(own) + 1) for own in ids])
-    names = {"loss": per_token, "token_accuracy": per_token, "target_log_prob": np.array([(-1.0, 1)] * len(ids))}
-    counts = SentenceCounts(names | counts.columns)
-    tokens, num_unknown = [tokenizer.tokens(own) for own in ids], sum(own.count(UNK) for own in ids)
-    return System(name, pairs, tokens, num_unknown, counts.scores(), scorer.signatures, counts)
+    forced = {"loss": per_token, "token_accuracy": per_token, "target_log_prob": np.array([(-1.0, 1)] * len(ids))}
+    counts = SentenceCounts(forced | scorer.counts(outputs)[0].columns)
+    details = {"signatures": scorer.signatures, "unknown": {"target": sum(own.count(UNK) for own in ids)}}
+    tokens = [tokenizer.tokens(own) for own in ids]
+    return Evaluation(counts.scores(), details, pairs, [], RIGHT, tokens, [], outputs, counts, [], [])
 
 
-def test_each_system_is_compared_with_the_first() -> None:
-    all_right = [reference for _, reference in PAIRS]
-    compared = compare_systems([system("A", ["a b", "c", "e f"]), system("B", all_right), system("C", ["", "", ""])])
-    assert compared["checkpoints"] == ["A", "B", "C"]
+def test_each_model_is_compared_with_the_first() -> None:
+    models = [evaluation(outputs) for outputs in (ONE_WRONG, RIGHT, ["", "", ""])]
+    compared = compare_evaluations("ABC", models)
+    assert (compared["pairs"], compared["checkpoints"], compared["notes"]) == (3, ["A", "B", "C"], [])
     assert compared["scores"]["exact_match"] == pytest.approx([2 / 3, 1.0, 0.0])
     differences = [tests["exact_match"]["difference"] for tests in compared["against_first"]]
     assert differences == pytest.approx([1 / 3, -2 / 3])
     assert set(compared["against_first"][0]["bleu"]) == {"difference", "interval", "p"}
 
 
-def test_other_pairs_are_refused_with_the_first_that_differs() -> None:
-    first = system("A", ["a b", "c d", "e f"])
-    changed = [PAIRS[0], ("y", "c c"), PAIRS[2]]
-    with pytest.raises(
-        ValueError, match=r"B would be scored on other pairs than A \(pair 2 is another one\): set task"
+def test_other_pairs_are_refused_with_the_first_that_differs_and_so_are_other_signatures() -> None:
+    first = evaluation(RIGHT)
+    signatures = {"signatures": {**first.details["signatures"], "bleu": "tok:zh"}}
+    for other, message in (
+        (
+            evaluation(RIGHT, [PAIRS[0], Pair("y", "c c"), PAIRS[2]]),
+            r"B would be scored on other pairs than A \(pair 2 is another one\): set task",
+        ),
+        (evaluation(RIGHT[:2], PAIRS[:2]), "2 pairs instead of 3"),
+        (replace(first, details=signatures), "bleu of B has the signature tok:zh, that of A .*cannot be compared"),
     ):
-        compare_systems([first, system("B", ["a b", "c d", "e f"], changed)])
-    with pytest.raises(ValueError, match="2 pairs instead of 3"):
-        compare_systems([first, system("B", ["a b", "c d"], PAIRS[:2])])
-
-
-def test_other_signatures_are_refused() -> None:
-    first = system("A", ["a b", "c d", "e f"])
-    other = first._replace(name="B", signatures={**first.signatures, "bleu": "tok:zh"})
-    with pytest.raises(ValueError, match="bleu of B has the signature tok:zh, that of A .*cannot be compared"):
-        compare_systems([first, other])
-
-
-OUTPUTS = ["a b", "c", "e f"]
+        with pytest.raises(ValueError, match=message):
+            compare_evaluations("AB", [first, other])
 
 
 def test_scores_of_other_tokens_are_left_out_with_one_line_why() -> None:
-    first, same = system("A", OUTPUTS), system("B", OUTPUTS, known="f e d c b a g")
-    letters = system("C", OUTPUTS, kind=TokenizerKind.char)
-    compared = compare_systems([first, same, letters])
+    letters = evaluation(ONE_WRONG, kind=TokenizerKind.char)
+    models = [evaluation(ONE_WRONG), evaluation(ONE_WRONG, known="f e d c b a g"), letters]
+    compared = compare_evaluations("ABC", models)
     of_same, of_letters = compared["against_first"]
     assert of_same.keys() - of_letters.keys() == {"loss", "perplexity", "token_accuracy", "ser"}
     assert "target_log_prob" in of_letters and compared["scores"]["loss"][2] == letters.scores["loss"]
     (note,) = compared["notes"]
     assert note.startswith("1 and 3 cut the targets into other tokens, so loss, perplexity, token_accuracy, ser ")
-    shown = " ".join(" ".join(comparison_lines(compared)).split())
-    assert note in shown
+    assert note in " ".join(" ".join(comparison_lines(compared)).split())
 
 
-def test_nor_is_a_whole_target_comparable_where_only_one_system_knows_its_words() -> None:
-    compared = compare_systems([system("A", OUTPUTS), system("B", OUTPUTS, known="a b c d e")])
+def test_nor_is_a_whole_target_comparable_where_only_one_model_knows_its_words() -> None:
+    compared = compare_evaluations("AB", [evaluation(RIGHT), evaluation(RIGHT, known="a b c d e")])
     assert "target_log_prob" not in compared["against_first"][0] and "target_log_prob" in compared["notes"][0]
+
+
+def shares(*systems: np.ndarray) -> list[SentenceCounts]:
+    return [SentenceCounts({"exact_match": np.stack([right, np.ones(len(right))], axis=1)}) for right in systems]
+
+
+def test_a_clearly_better_system_is_found_and_a_chance_difference_is_not() -> None:
+    right = np.arange(60) % 3 == 0
+    better, other = right | (np.arange(60) % 2 == 0), right | (np.arange(60) == 1)
+    first, second, third = shares(right, better, other)
+    test = paired_tests(first, second)["exact_match"]
+    assert test["difference"] > 0.2 and test["interval"][0] > 0 and test["p"] < 0.01
+    assert paired_tests(second, first)["exact_match"]["difference"] == -test["difference"]
+    assert paired_tests(first, third)["exact_match"]["p"] > 0.2
+    assert paired_tests(first, first)["exact_match"] == {"difference": 0.0, "interval": [0.0, 0.0], "p": 1.0}
+
+
+def test_p_values_of_equal_systems_are_small_as_seldom_as_they_say() -> None:
+    random = np.random.default_rng(6)
+    tests = [paired_tests(*shares(*(random.random((2, 200)) < 0.5)))["exact_match"] for _ in range(60)]
+    assert 1 <= sum(test["p"] < 0.1 for test in tests) <= 14

@@ -15,7 +15,7 @@ from seq2see.evaluation.report import comparison_lines, score_lines, shown, wrap
     ],
 )
 def test_a_score_has_the_digits_that_it_deserves(name: str, value: float | None, text: str) -> None:
-    assert shown(name, value, 10) == text.rjust(10)
+    assert shown(name, value) == text
 
 
 def test_tables_keep_to_80_columns_whatever_the_scores() -> None:

@@ -30,7 +30,7 @@ from seq2see.options import (
 )
 from seq2see.runs.attention import attention, log_of
 from seq2see.runs.attention.texts import Line
-from seq2see.runs.evaluate.cases import add_cases
+from seq2see.runs.evaluate_cases import add_cases
 from seq2see.runs.shell import run as run_command
 from seq2see.runs.translate import translate
 from seq2see.tasks import Pair

@@ -1,4 +1,4 @@
-"""What a run keeps of its pairs, so that they can be scored when the file is gone."""
+"""What a run keeps of its pairs, so that they can be scored when the file is gone; and how other files are read."""
 
 import json
 
@@ -23,7 +23,6 @@ from seq2see.runs.data import keep_split_off, pairs_of, read_pairs, with_whole_p
 from seq2see.tasks import Pair
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(lambda text: text.strip())
-AS_IT_IS = TokenizerOptions(normalize=Normalize.none)
 
 
 class Given:
@@ -38,19 +37,20 @@ class Given:
 
 
 def options_for(task):
-    return TrainOptions(task=task, tokenizer=AS_IT_IS)
+    return TrainOptions(task=task, tokenizer=TokenizerOptions(normalize=Normalize.none))
+
+
+def kept(run, options, pairs):
+    """The names of the files that a run keeps of validation pairs, which come back from them."""
+    keep_split_off(run / "data", Given(pairs), options)
+    assert list(pairs_of(options, Split.valid, run=run)) == pairs
+    return [path.name for path in (run / "data").iterdir()]
 
 
 @settings(max_examples=25)
 @given(st.lists(st.builds(Pair, text, text, st.none()), min_size=1, max_size=5))
 def test_any_pairs_that_were_split_off_come_back_from_the_run(tmp_path_factory, pairs):
-    run = tmp_path_factory.mktemp("run")
-    options = options_for(FilesOptions(train="gone.tsv"))
-
-    keep_split_off(run / "data", Given(pairs), options)
-
-    assert list(pairs_of(options, Split.valid, run=run)) == pairs
-    assert len(list((run / "data").iterdir())) == 1
+    assert len(kept(tmp_path_factory.mktemp("run"), options_for(FilesOptions(train="gone.tsv")), pairs)) == 1
 
 
 @pytest.mark.parametrize(
@@ -58,66 +58,64 @@ def test_any_pairs_that_were_split_off_come_back_from_the_run(tmp_path_factory, 
     [("a", "b"), ("source", "target"), ("\ufeffa", "b"), ("a\tb", "c"), ("a", "b\tc"), ("a", "b\r"), ("a\nb", "c")],
 )
 def test_a_file_of_lines_is_kept_where_lines_can_hold_the_pairs(tmp_path, pair):
-    options = options_for(FilesOptions(train="gone.tsv"))
-
-    keep_split_off(tmp_path / "data", Given([Pair(*pair)]), options)
-
     plain = pair in (("a", "b"), ("source", "target"))
-    assert [path.name for path in (tmp_path / "data").iterdir()] == ["valid.tsv" if plain else "valid.jsonl"]
-    assert list(pairs_of(options, Split.valid, run=tmp_path)) == [Pair(*pair)]
+    names = kept(tmp_path, options_for(FilesOptions(train="gone.tsv")), [Pair(*pair)])
+    assert names == ["valid.tsv" if plain else "valid.jsonl"]
 
 
 def test_given_files_are_not_copied_and_what_came_from_a_hub_is(tmp_path):
-    task = Given([Pair("a", "b")], [Pair("c", "d")])
-
-    keep_split_off(tmp_path / "files", task, options_for(FilesOptions(train="x.tsv", valid="valid.tsv")))
-    keep_split_off(tmp_path / "hub", task, options_for(HubOptions(path="x", source=0, target=1)))
-
-    names = [sorted(path.name for path in (tmp_path / kind).iterdir()) for kind in ("files", "hub")]
-    assert names == [["test.tsv"], ["test.tsv", "valid.tsv"]]
+    for kind, task, names in (
+        ("files", FilesOptions(train="x.tsv", valid="valid.tsv"), ["test.tsv"]),
+        ("hub", HubOptions(path="x", source=0, target=1), ["test.tsv", "valid.tsv"]),
+    ):
+        keep_split_off(tmp_path / kind, Given([Pair("a", "b")], [Pair("c", "d")]), options_for(task))
+        assert sorted(path.name for path in (tmp_path / kind).iterdir()) == names
 
 
 def test_tags_stand_in_a_column_of_their_own(tmp_path):
     rows = [("gehen", "V;PST", "ging"), ("Haus", "N", "Häuser")] * 8
     path = tmp_path / "x.jsonl"
-    path.write_text(
-        "".join(json.dumps({"word": word, "tags": tags, "form": form}) + "\n" for word, tags, form in rows),
-        encoding="utf-8",
-    )
+    lines = [json.dumps({"word": word, "tags": tags, "form": form}) + "\n" for word, tags, form in rows]
+    path.write_text("".join(lines), encoding="utf-8")
     options = options_for(FilesOptions(train=str(path), test=str(path), source="word", target="form", features="tags"))
-    pairs = list(pairs_of(options, Split.test, run=None))
-
-    keep_split_off(tmp_path / "data", Given(pairs), options)
-
-    assert list(pairs_of(options, Split.valid, run=tmp_path)) == pairs
+    assert kept(tmp_path, options, list(pairs_of(options, Split.test, run=None))) == ["valid.tsv"]
 
 
 def other_pairs(path, data, task, *, text=None, **columns):
     """The pairs of a test file with these bytes for a run with this task, and the notes."""
     path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8"))
-    notes = []
-    run = TrainOptions(task=task, tokenizer=AS_IT_IS, data=DataOptions(delimiter=None))
+    notes, run = [], options_for(task)
+    run.data = DataOptions(delimiter=None)
     pairs = read_pairs(OtherData(str(path), **columns), text or OtherText(), run, notes)
-    return [(pair.source, pair.target) for pair in pairs], [note for note in notes if "split off" not in note]
+    return [pair[:2] for pair in pairs], [note for note in notes if "split off" not in note]
 
 
 COPY, PARALLEL = LettersOptions("copy"), FilesOptions(train=["a.en", "a.de"])
 SWAPPED, NAMED = FilesOptions(train="x.tsv", source=1, target=0), FilesOptions(train="x.csv", source="sv", target="en")
 HUB = HubOptions(path="x", source="sv", target="en")
+TAGS = FilesOptions(train="x", source=1, target=2, features=0)
 
 
-def test_other_files_are_read_as_the_runs_own(tmp_path):
-    assert other_pairs(tmp_path / "x.tsv", "a\tb\n", SWAPPED)[0] == [("b", "a")]
-    assert other_pairs(tmp_path / "x.tsv", "1\ta\tb\n", FilesOptions(train="x", source=1, target=2))[0] == [("a", "b")]
-    for task in (NAMED, HUB):
-        assert other_pairs(tmp_path / "x.csv", "en,id,sv\na,1,b\n", task)[0] == [("b", "a")]
-        assert other_pairs(tmp_path / "x.jsonl", '{"en": "a", "sv": "b"}\n', task)[0] == [("b", "a")]
+@pytest.mark.parametrize(
+    ("name", "data", "tasks", "pairs"),
+    [
+        ("x.tsv", "a\tb\n", [SWAPPED], [("b", "a")]),
+        ("x.tsv", "1\ta\tb\n", [FilesOptions(train="x", source=1, target=2)], [("a", "b")]),
+        ("x.tsv", "a\tb\n", [COPY, PARALLEL, FilesOptions(train="x.tsv")], [("a", "b")]),
+        ("x.tsv", "V;PST\tgo\twent\n", [TAGS], [("V;PST\tgo", "went")]),
+        ("x.csv", "en,id,sv\na,1,b\n", [NAMED, HUB], [("b", "a")]),
+        ("x.jsonl", '{"en": "a", "sv": "b"}\n', [NAMED, HUB], [("b", "a")]),
+    ],
+)
+def test_other_files_are_read_as_the_runs_own(tmp_path, name, data, tasks, pairs):
+    for task in tasks:
+        assert other_pairs(tmp_path / name, data, task) == (pairs, [])
+
+
+def test_a_header_that_is_read_as_one_is_told(tmp_path):
     for task in (COPY, PARALLEL, FilesOptions(train="x.tsv")):
-        assert other_pairs(tmp_path / "x.tsv", "a\tb\n", task)[0] == [("a", "b")]
         pairs, (note,) = other_pairs(tmp_path / "x.tsv", "target\tsource\nb\ta\n", task)
         assert pairs == [("a", "b")] and "read as the names of the columns" in note
-    tags = FilesOptions(train="x", source=1, target=2, features=0)
-    assert other_pairs(tmp_path / "x.tsv", "V;PST\tgo\twent\n", tags)[0] == [("V;PST\tgo", "went")]
 
 
 def test_every_part_of_how_other_files_are_read_can_be_replaced(tmp_path):
@@ -128,24 +126,24 @@ def test_every_part_of_how_other_files_are_read_can_be_replaced(tmp_path):
         assert other_pairs(tmp_path / "x.jsonl", '{"x": "a", "y": "b"}', task, **keys)[0] == [("a", "b")]
     text = OtherText(OnBadLine.skip, delimiter=";", encoding="cp1252")
     pairs, notes = other_pairs(path, "\u00f6;b\n\na\n".encode("cp1252"), COPY, text=text)
-    assert pairs == [("\u00f6", "b")]
-    assert notes == [
-        f"{path}: 1 blank line skipped",
-        f"{path}: 1 bad line skipped, the first is line 3: 1 field where 2 were expected",
-    ]
+    skipped = "1 bad line skipped, the first is line 3: 1 field where 2 were expected"
+    assert pairs == [("\u00f6", "b")] and notes == [f"{path}: 1 blank line skipped", f"{path}: {skipped}"]
     tags = FilesOptions(train="x", source=0, target=1, features=2)
-    assert other_pairs(path, "V|PST\tgo\twent\n", tags, source=1, target=2, features=0, features_separator="|")[0] == [
-        ("V|PST\tgo", "went")
-    ]
+    keys = {"source": 1, "target": 2, "features": 0, "features_separator": "|"}
+    assert other_pairs(path, "V|PST\tgo\twent\n", tags, **keys)[0] == [("V|PST\tgo", "went")]
 
 
-def test_a_file_without_the_runs_columns_is_refused_with_the_keys_to_set(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"no column 'sv' \(task.source\).* as in task.source=0 task.target=1, if this"
-    ):
-        other_pairs(tmp_path / "x.tsv", "a\tb\n", HUB)
-    with pytest.raises(ValueError, match=r"no key '1'.* choose with task.source"):
-        other_pairs(tmp_path / "x.jsonl", '{"source": "a", "target": "b"}', SWAPPED)
+@pytest.mark.parametrize(
+    ("name", "data", "task", "keys", "message"),
+    [
+        ("x.tsv", "a\tb\n", HUB, {}, r"no column 'sv' \(task.source\).* as in task.source=0 task.target=1, if this"),
+        ("x.jsonl", '{"source": "a", "target": "b"}', SWAPPED, {}, r"no key '1'.* choose with task.source"),
+        ("x.tsv", "a\tb\n", COPY, {"features": 2}, "the model was trained without tags"),
+    ],
+)
+def test_a_file_without_the_runs_columns_is_refused_with_the_keys_to_set(tmp_path, name, data, task, keys, message):
+    with pytest.raises(ValueError, match=message):
+        other_pairs(tmp_path / name, data, task, **keys)
 
 
 def test_parallel_files_are_read_whatever_columns_the_run_has_unless_these_are_of_tags(tmp_path):
@@ -155,13 +153,8 @@ def test_parallel_files_are_read_whatever_columns_the_run_has_unless_these_are_o
     for task in (COPY, PARALLEL, SWAPPED, NAMED, HUB):
         for files in (sides, list(sides.values())):
             assert list(read_pairs(OtherData(files), OtherText(), options_for(task), [])) == [Pair("a", "b")]
-    tags = options_for(FilesOptions(train="x", features=2))
-    with pytest.raises(
-        ValueError, match=r"the model reads tags \(task.features=2\), and parallel files have no columns"
-    ):
-        read_pairs(OtherData(sides), OtherText(), tags, [])
-    with pytest.raises(ValueError, match="the model was trained without tags"):
-        other_pairs(tmp_path / "x.tsv", "a\tb\n", COPY, features=2)
+    with pytest.raises(ValueError, match=r"reads tags \(task.features=0\), and parallel files have no columns"):
+        read_pairs(OtherData(sides), OtherText(), options_for(TAGS), [])
 
 
 def test_the_paths_of_a_run_are_whole_so_that_it_goes_on_from_another_folder(tmp_path, monkeypatch):
@@ -172,11 +165,9 @@ def test_the_paths_of_a_run_are_whole_so_that_it_goes_on_from_another_folder(tmp
     monkeypatch.setenv("HOME", str(tmp_path))
     files = FilesOptions(train="part-*.tsv", valid=["~/x.src", "x.tgt"], test={"source": "../a", "target": "/b"})
     whole = with_whole_paths(files)
+    hubs = [with_whole_paths(HubOptions(path=path, source=0, target=1)).path for path in ("hub", "org/name")]
     monkeypatch.chdir(tmp_path)
     assert list(pairs_of(options_for(FilesOptions(train=whole.train)), Split.train, run=None)) == [Pair("a", "b")]
     assert whole.valid == [f"{tmp_path}/x.src", f"{here}/x.tgt"]
     assert whole.test == {"source": f"{here}/../a", "target": "/b"}
-    assert with_whole_paths(whole) == whole
-    monkeypatch.chdir(here)
-    hubs = [with_whole_paths(HubOptions(path=path, source=0, target=1)).path for path in ("hub", "org/name")]
-    assert hubs == [str(here / "hub"), "org/name"]
+    assert with_whole_paths(whole) == whole and hubs == [str(here / "hub"), "org/name"]

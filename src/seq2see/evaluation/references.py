@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from seq2see.decoding import Hypothesis, LengthLimit, decode_sentences
-from seq2see.evaluation.scorer import Scorer, one_line
+from seq2see.evaluation.scores import Scorer
 from seq2see.options import DecodeOptions
 from seq2see.tasks.pairs import Pair
-from seq2see.text import EOS, Tokenizer, normalize
+from seq2see.text import Tokenizer, normalize
 from seq2see.transformer import Transformer
 
 
@@ -17,8 +17,6 @@ class References:
 
     Args:
         pairs: at least one.
-        source_tokenizer: of the sources.
-        target_tokenizer: of the targets.
         most: sources that are translated, the first so many; None: all.
 
     Attributes:
@@ -55,20 +53,12 @@ class References:
     ) -> tuple[list[Hypothesis], list[str]]:
         """The best hypothesis of each source, and its text in one line.
 
-        Args:
-            model: on the device to use.
-            limit: how long a hypothesis may get.
-            decode: how to search; with `oracle_length` each hypothesis is as long as its source's first target.
+        With `oracle_length` each hypothesis is as long as its source's first target.
         """
         lengths = [len(ids) + 1 for ids in self._target_ids] if decode.oracle_length else None
         found = decode_sentences(model, self._source_ids, limit=limit, options=decode, exact_lengths=lengths)
         hypotheses = [best for best, *_ in found]
         return hypotheses, [one_line(self.target_tokenizer.decode(best.ids)) for best in hypotheses]
-
-
-def as_scored(targets: Sequence[str], tokenizer: Tokenizer) -> list[str]:
-    """Targets as outputs are compared with them: as a model could write them, in one line each."""
-    return [one_line(tokenizer.writable(target)) for target in targets]
 
 
 def _of_same_source(sources: Sequence[str], targets: Sequence[str]) -> list[list[int]]:
@@ -81,15 +71,11 @@ def _of_same_source(sources: Sequence[str], targets: Sequence[str]) -> list[list
     return [[place] for place in range(len(sources))]
 
 
-def tokens_in_place(hypothesis: Hypothesis, reference: Sequence[int]) -> int:
-    """Reference tokens, EOS included, that stand at their very place in a free-running output.
+def as_scored(targets: Sequence[str], tokenizer: Tokenizer) -> list[str]:
+    """Targets as outputs are compared with them: as a model could write them, in one line each."""
+    return [one_line(tokenizer.writable(target)) for target in targets]
 
-    What `token_accuracy` counts when the model is not told what came before: after a token too many or too few, hardly
-    any stands in its place.
 
-    Args:
-        hypothesis: the output.
-        reference: target ids without BOS and EOS.
-    """
-    written = [*hypothesis.ids, EOS] if hypothesis.ended else hypothesis.ids
-    return sum(own == other for own, other in zip(written, [*reference, EOS], strict=False))
+def one_line(text: str) -> str:
+    """A text as one field of a line: tabs and line ends, which a bpe or char model may write, become spaces."""
+    return text.replace("\t", " ").replace("\r", " ").replace("\n", " ")

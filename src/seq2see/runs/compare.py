@@ -1,6 +1,8 @@
 """Several runs in one table: each run's scores, and for runs that differ in their seed alone mean and range."""
 
-from collections.abc import Sequence
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -9,11 +11,11 @@ from typing import Any
 import yaml
 
 from seq2see.options import CompareOptions, TrainOptions
-from seq2see.options.plain import from_plain
+from seq2see.options.plain import from_plain, to_plain
 from seq2see.options.rules import leaves
-from seq2see.runs.expected import fingerprint
+from seq2see.runs.expected import NEUTRAL, NEUTRAL_TRAINER, fingerprint
 from seq2see.runs.folder import read_result
-from seq2see.runs.terminal import clock
+from seq2see.runs.terminal import Terminal, clock
 
 COLUMNS = {
     "exact_match": ("exact", "{:.3f}"),
@@ -23,30 +25,30 @@ COLUMNS = {
     "target_log_prob": ("logp", "{:.2f}"),
     "alignment_error_rate": ("AER", "{:.3f}"),
 }
+NAME_WIDTH = 34  # of 80 columns
 
 
 @dataclass(frozen=True)
-class Row:
-    """One run.
-
-    Args:
-        name: its folder's.
-        task: its task.
-        seed: its seed.
-        group: the same for runs that differ in nothing that matters but the seed.
-        tokenizer: the same for runs that cut targets in the same way.
-        result: its `result.json`.
-    """
+class Run:
+    """One finished run: the folder's name, what it was trained with, and its `result.json`."""
 
     name: str
-    task: str
-    seed: int
-    group: str
-    tokenizer: str
+    options: TrainOptions
     result: dict[str, Any]
 
+    @property
+    def group(self) -> str:
+        """The same for runs that differ in nothing that matters but the seed."""
+        return fingerprint(self.options)
 
-def compare(options: CompareOptions) -> list[Row]:
+    @property
+    def target_tokens(self) -> tuple[Any, ...]:
+        """The same for runs that cut targets in the same way."""
+        own = self.options.tokenizer
+        return own.target, own.vocab_size, own.shared, own.normalize
+
+
+def compare(options: CompareOptions) -> list[Run]:
     """What `scripts/compare.py` does: reads the runs and prints the table.
 
     Raises:
@@ -55,38 +57,66 @@ def compare(options: CompareOptions) -> list[Row]:
     paths = [options.ckpt] if isinstance(options.ckpt, str) else list(options.ckpt or [])
     if not paths:
         raise ValueError("name the runs to compare, as in compare.py outputs/reverse/*")
-    rows = sorted((read_run(Path(path)) for path in paths), key=lambda row: (row.group, row.seed))
-    other_tokens = len({row.tokenizer for row in rows}) > 1
+    runs = sorted((read_run(Path(path)) for path in paths), key=lambda run: (run.group, run.options.seed))
+    groups = {run.group: [other for other in runs if other.group == run.group] for run in runs}
+    other_tokens = len({run.target_tokens for run in runs}) > 1
     columns = [name for name in COLUMNS if name != ("loss" if other_tokens else "target_log_prob")]
-    print(f"{'run':<22}{'task':<12}{'seed':>4}{'time':>7}" + "".join(f"{COLUMNS[name][0]:>7}" for name in columns))
-    for group in dict.fromkeys(row.group for row in rows):
-        same = [row for row in rows if row.group == group]
-        for row in same:
-            test = [row.result["test"].get(name) for name in columns]
-            print(_line(row.name[-21:], row.task, str(row.seed), row.result["seconds"], columns, test))
-        if len(same) > 1:
-            for heading, pick in (("mean", fmean), ("lowest", min), ("highest", max)):
-                values = [[row.result["test"].get(name) for row in same] for name in columns]
-                test = [None if None in own else pick(own) for own in values]
-                seconds = pick(row.result["seconds"] for row in same)
-                print(_line(f"  {heading} of {len(same)}", "", "", seconds, columns, test))
+    lines = [f"{'run':<{NAME_WIDTH}}{'seed':>4}{'time':>7}" + "".join(f"{COLUMNS[name][0]:>7}" for name in columns)]
+    for same, settings in zip(groups.values(), _differing([same[0].options for same in groups.values()]), strict=True):
+        for run in same:
+            name = " ".join((run.name[-21:], *settings))
+            lines += _row(name, str(run.options.seed), [run.result], columns, max)
+        for heading, pick in (("mean", fmean), ("lowest", min), ("highest", max)) if len(same) > 1 else ():
+            lines += _row(f"  {heading} of {len(same)}", "", [run.result for run in same], columns, pick)
     if other_tokens:
-        print("no loss, for these runs have other target tokens: logp is the log-probability of a whole target")
-    return rows
+        lines.append("no loss, for these runs have other target tokens: logp is the log-probability of a whole target")
+    Terminal().result("\n".join(lines))
+    return runs
 
 
-def _line(name: str, task: str, seed: str, seconds: float, columns: Sequence[str], test: Sequence[float | None]) -> str:
-    forms = [
-        "-" if value is None else COLUMNS[column][1].format(value) for column, value in zip(columns, test, strict=True)
-    ]
-    return f"{name:<22}{task:<12}{seed:>4}{clock(seconds):>7}" + "".join(f"{form:>7}" for form in forms)
+def _row(
+    name: str, seed: str, results: Sequence[dict[str, Any]], columns: Sequence[str], pick: Callable[..., float]
+) -> list[str]:
+    """A line of the table, of one value out of those of several runs; a long name goes on below."""
+    cells = []
+    for column in columns:
+        values = [result["test"].get(column) for result in results]
+        cells.append("-" if None in values else COLUMNS[column][1].format(pick(values)))
+    time = clock(pick(result["seconds"] for result in results))
+    first, *more = textwrap.wrap(
+        name, NAME_WIDTH - 1, subsequent_indent="  ", break_on_hyphens=False, max_lines=3, placeholder=" ..."
+    )
+    return [f"{first:<{NAME_WIDTH}}{seed:>4}{time:>7}" + "".join(f"{cell:>7}" for cell in cells), *more]
 
 
-def read_run(folder: Path) -> Row:
-    """A finished run's row.
+def _differing(recipes: Sequence[TrainOptions]) -> Iterator[list[str]]:
+    """For each recipe what all have and not all have alike, as `key=value`."""
+    settings = [dict(_flat(to_plain(options))) for options in recipes]
+    keys = [key for key in settings[0] if all(key in own for own in settings)]
+    keys = [key for key in keys if any(own[key] != settings[0][key] for own in settings)]
+    short = {key: key.removesuffix(".kind").rpartition(".")[2] for key in keys}  # `task`, as it is typed
+    times = Counter(short.values())
+    labels = {key: name if times[name] == 1 else key for key, name in short.items()}
+    for own in settings:
+        yield [f"{label}={'null' if own[key] is None else own[key]}" for key, label in labels.items()]
+
+
+def _flat(plain: dict[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
+    """What matters of a run's options, by whole keys."""
+    for name, value in plain.items():
+        if name in (NEUTRAL_TRAINER if before == "trainer." else () if before else NEUTRAL):
+            continue
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+def read_run(folder: Path) -> Run:
+    """A finished run.
 
     Raises:
-        ValueError: the folder is not a finished run.
+        ValueError: the folder is not one.
     """
     file = folder / "config.yaml"
     if not file.is_file() or not (folder / "result.json").exists():
@@ -102,6 +132,4 @@ def read_run(folder: Path) -> Row:
         raise ValueError(f"{file}: is damaged ({reason}): leave the run out, or restore the file") from error
     if result["status"] != "completed":
         raise ValueError(f"{folder}: this run is {result['status']}: leave it out, or train it again")
-    tokens = options.tokenizer
-    tokenizer = f"{tokens.target} {tokens.vocab_size} {tokens.shared} {tokens.normalize}"
-    return Row(folder.name, options.task.kind, options.seed, fingerprint(options), tokenizer, result)
+    return Run(folder.name, options, result)

@@ -12,12 +12,21 @@ from seq2see.atomic_write import whole_file
 from seq2see.options import DataOptions, FilesOptions, HubOptions, OtherData, OtherText, Split, TrainOptions
 from seq2see.tasks import Pair, Task, make_task
 from seq2see.tasks.paths import absolute, absolute_files, files_of
-from seq2see.text import DataError
 
 
 def task_of(options: TrainOptions) -> Task:
     """The task of a run."""
     return _made(options.task, options.data, options)
+
+
+def _made(task: Any, data: DataOptions, options: TrainOptions) -> Task:
+    return make_task(
+        task,
+        on_bad_line=data.on_bad_line,
+        normalize=options.tokenizer.normalize,
+        delimiter=data.delimiter,
+        encoding=data.encoding,
+    )
 
 
 def with_whole_paths(task: Any) -> Any:
@@ -32,85 +41,58 @@ def with_whole_paths(task: Any) -> Any:
 def pairs_of(
     options: TrainOptions, split: Split, *, run: Path | None, notes: list[str] | None = None
 ) -> Sequence[Pair]:
-    """The pairs of a split, as training saw them: the run's own copy of them, or the task's.
+    """The pairs of a split, as training saw them: the run's own copy of them, if the folder is at hand, or the task's.
 
-    Args:
-        options: the run's.
-        split: which pairs.
-        run: its folder, if it is at hand.
-        notes: takes what people should know of how they were read.
+    `notes` takes what people should know of how they were read.
 
     Raises:
         DataError: what they come from is gone.
     """
-    kept = None if run is None else run / "data"
-    if kept is not None and isinstance(options.task, FilesOptions | HubOptions):
-        for path in (kept / f"{split.value}.tsv", kept / f"{split.value}.jsonl"):
+    if run is not None and isinstance(options.task, FilesOptions | HubOptions):
+        for path in (run / "data" / f"{split.value}.tsv", run / "data" / f"{split.value}.jsonl"):
             if path.is_file():
                 return _read_kept(path, options)
-    return _read(task_of(options), split, notes)
-
-
-def read_pairs(other: OtherData, text: OtherText, options: TrainOptions, notes: list[str]) -> Sequence[Pair]:
-    """The pairs of other files than the run's own, read as those of its training were.
-
-    Columns that the run has chosen are left out for parallel files, which have none.
-
-    Args:
-        other: the files, or for a run of `task=hub` a folder like that of its data set; and columns that take the
-            place of the run's.
-        text: what takes the place of the run's ways with text files.
-        options: the run's.
-        notes: takes what people should know of how they were read.
-
-    Raises:
-        DataError: a file is wrong.
-        ValueError: tags that the model knows cannot be had from the files, or it knows none.
-    """
-    run = options.task if isinstance(options.task, FilesOptions | HubOptions) else FilesOptions(train="")
-    tags = getattr(run, "features", None)
-    if other.features is not None and tags is None:
-        raise ValueError(f"task.features ({other.features}): the model was trained without tags: leave it out")
-    given = {name: value for name, value in vars(other).items() if value is not None and name != "test"}
-    if isinstance(run, HubOptions) and isinstance(other.test, str) and Path(other.test).expanduser().is_dir():
-        return _read_folder(replace(run, path=str(Path(other.test).expanduser()), **given), options, notes)
-    columns = {name: getattr(run, name) for name in ("source", "target", "features", "features_separator")} | given
-    if files_of("test", other.test).are_parallel:
-        if tags is not None:
-            raise ValueError(
-                f"task.test ({other.test}): the model reads tags (task.features={tags}), and parallel files have no "
-                "columns: name a file that holds pairs and tags"
-            )
-        columns = given
-    task = FilesOptions(train=other.test, test=other.test, **columns)
-    data = replace(options.data, **{name: value for name, value in vars(text).items() if value is not None})
-    return _read(_made(task, data, options), Split.test, notes)
-
-
-def _read_folder(task: HubOptions, options: TrainOptions, notes: list[str]) -> Sequence[Pair]:
-    from seq2see.tasks.hub import Hub
-
-    hub = Hub(task, on_bad_line=options.data.on_bad_line, normalize=options.tokenizer.normalize)
-    pairs = hub.scored()
-    notes += hub.notes
-    return pairs
-
-
-def _read(task: Task, split: Split, notes: list[str] | None) -> Sequence[Pair]:
+    task = task_of(options)
     pairs = task.pairs(split.value)
     if notes is not None:
         notes += task.notes
     return pairs
 
 
-def _made(task: Any, data: DataOptions, options: TrainOptions) -> Task:
-    return make_task(
-        task,
-        on_bad_line=data.on_bad_line,
-        normalize=options.tokenizer.normalize,
-        delimiter=data.delimiter,
-        encoding=data.encoding,
-    )
+def read_pairs(other: OtherData, text: OtherText, options: TrainOptions, notes: list[str]) -> Sequence[Pair]:
+    """The pairs of other files, or for a run of `task=hub` of a folder like that of its data set.
+
+    They are read as those of training were, but for what `other` and `text` say; columns that the run has chosen are
+    left out for parallel files, which have none. `notes` takes what people should know of how they were read.
+
+    Raises:
+        DataError: a file is wrong.
+        ValueError: tags that the model knows cannot be had from the files, or it knows none.
+    """
+    run = options.task if isinstance(options.task, FilesOptions | HubOptions) else FilesOptions(train="")
+    if other.features is not None and run.features is None:
+        raise ValueError(f"task.features ({other.features}): the model was trained without tags: leave it out")
+    given = {name: value for name, value in vars(other).items() if value is not None and name != "test"}
+    if isinstance(run, HubOptions) and isinstance(other.test, str) and Path(other.test).expanduser().is_dir():
+        from seq2see.tasks.hub import Hub
+
+        folder = replace(run, path=str(Path(other.test).expanduser()), **given)
+        task = Hub(folder, on_bad_line=options.data.on_bad_line, normalize=options.tokenizer.normalize)
+        pairs = task.scored()
+    else:
+        columns = {name: getattr(run, name) for name in ("source", "target", "features", "features_separator")} | given
+        if files_of("test", other.test).are_parallel:
+            if run.features is not None:
+                raise ValueError(
+                    f"task.test ({other.test}): the model reads tags (task.features={run.features}), and parallel "
+                    "files have no columns: name a file that holds pairs and tags"
+                )
+            columns = given
+        data = replace(options.data, **{name: value for name, value in vars(text).items() if value is not None})
+        task = _made(FilesOptions(train=other.test, test=other.test, **columns), data, options)
+        pairs = task.pairs("test")
+    notes += task.notes
+    return pairs
 
 
 def keep_split_off(folder: Path, task: Task, options: TrainOptions) -> None:
@@ -120,10 +102,9 @@ def keep_split_off(folder: Path, task: Task, options: TrainOptions) -> None:
     """
     if not isinstance(options.task, FilesOptions | HubOptions):
         return
-    given = {"valid": options.task.valid, "test": options.task.test} if isinstance(options.task, FilesOptions) else {}
     for split in ("valid", "test"):
         pairs = task.pairs(split)
-        if given.get(split) is not None or not pairs:
+        if (isinstance(options.task, FilesOptions) and getattr(options.task, split) is not None) or not pairs:
             continue
         folder.mkdir(exist_ok=True)
         num_tabs = 0 if options.task.features is None else 1  # tags, tab, source
@@ -132,15 +113,6 @@ def keep_split_off(folder: Path, task: Task, options: TrainOptions) -> None:
             for source, target, _ in pairs:
                 entry = {"source": source, "target": target}
                 file.write(f"{source}\t{target}\n" if as_lines else json.dumps(entry, ensure_ascii=False) + "\n")
-
-
-def keep_files(folder: Path, task: FilesOptions) -> None:
-    """Copies the files of a task, each one of its own name, and lets the task name the copies."""
-    folder.mkdir(exist_ok=True)
-    for split in ("train", "valid", "test"):
-        path = getattr(task, split)
-        if path is not None:
-            setattr(task, split, str(shutil.copy(path, folder)))
 
 
 def _fits_a_line(pair: Pair, num_tabs: int) -> bool:
@@ -153,12 +125,18 @@ def _fits_a_line(pair: Pair, num_tabs: int) -> bool:
 def _read_kept(path: Path, options: TrainOptions) -> Sequence[Pair]:
     """What `keep_split_off` has written."""
     task = options.task
-    kept = FilesOptions(train=str(path), test=str(path), source=0, target=1)
-    if path.suffix == ".jsonl":
-        kept = FilesOptions(train=str(path), test=str(path))
-    elif task.features is not None:
+    kept = FilesOptions(train=str(path), test=str(path))
+    if path.suffix == ".tsv" and task.features is None:
+        kept = replace(kept, source=0, target=1)
+    elif path.suffix == ".tsv":
         kept = replace(kept, source=1, target=2, features=0, features_separator=task.features_separator)
     return make_task(kept, normalize=options.tokenizer.normalize).pairs("test")
 
 
-__all__ = ["DataError", "keep_files", "keep_split_off", "pairs_of", "read_pairs", "task_of", "with_whole_paths"]
+def keep_files(folder: Path, task: FilesOptions) -> None:
+    """Copies the files of a task, each one of its own name, and lets the task name the copies."""
+    folder.mkdir(exist_ok=True)
+    for split in ("train", "valid", "test"):
+        path = getattr(task, split)
+        if path is not None:
+            setattr(task, split, str(shutil.copy(path, folder)))

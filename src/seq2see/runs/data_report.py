@@ -15,15 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from seq2see.atomic_write import write_text
-from seq2see.options import DataReportOptions, InitTokenizer, TokenizerKind, tag_separator
+from seq2see.options import DataReportOptions, InitTokenizer, tag_separator
 from seq2see.options.plain import to_plain
 from seq2see.options.text import NUM_SPECIAL
-from seq2see.runs import data_counts
 from seq2see.runs.choices import Facts, choose
 from seq2see.runs.data import task_of
+from seq2see.runs.data_counts import Leak, Repeats, SplitCounts, Vocabulary, count_split, keys_of
 from seq2see.runs.tokenizers import Tokenizers, fit_tokenizers
 from seq2see.tasks import Pair
-from seq2see.text import Tokenizer, normalize
 
 NUM_SAMPLES = {"train": 3, "ood": 1}
 WIDTH = 80  # columns that everything fits into
@@ -50,11 +49,11 @@ class DataReport:
     task: str  # its kind
     ood: str  # what the split `ood` is; empty if there is none
     notes: list[str]  # what was skipped and why, what was split off
-    splits: dict[str, data_counts.SplitCounts]  # those that have pairs
-    vocabularies: list[data_counts.Vocabulary]  # of the sources and the targets, or of both
+    splits: dict[str, SplitCounts]  # those that have pairs
+    vocabularies: list[Vocabulary]  # of the sources and the targets, or of both
     samples: list[Sample]
-    repeats: dict[str, data_counts.Repeats]  # by split
-    leaks: list[data_counts.Leak]  # what each split shares with each earlier one
+    repeats: dict[str, Repeats]  # by split
+    leaks: list[Leak]  # what each split shares with each earlier one
     options: dict[str, Any]  # of the training run, nothing left open
     reasons: list[str]  # which of them were left open, and why they are so
 
@@ -80,7 +79,12 @@ def data_report(options: DataReportOptions) -> DataReport:
     Raises:
         ValueError: the options or the data are wrong.
     """
-    options, known = (options, None) if options.init is None else _started(options)
+    known: Tokenizers | None = None
+    if options.init is not None:
+        from seq2see.runs.init import begin  # torch
+
+        options, init = begin(options)
+        known = init.tokenizers if init and options.init_tokenizer is InitTokenizer.keep else None
     task = task_of(options)
     pairs = {split: task.pairs(split) for split in ("train", "valid", "test", *(["ood"] if task.ood else []))}
     pairs = {split: some for split, some in pairs.items() if some or split == "train"}
@@ -92,40 +96,23 @@ def data_report(options: DataReportOptions) -> DataReport:
     counts, sides = {}, {}
     for split, some in pairs.items():
         max_length = filled.data.max_length if split == "train" else None
-        counts[split], sides[split] = data_counts.count_split(some, *tokenizers, max_length=max_length)
-    form = filled.tokenizer.normalize
-    keys = {split: data_counts.Keys.of(some, form, has_tags=has_tags) for split, some in pairs.items()}
-    vocabularies = ["both"] if filled.tokenizer.shared else ["source", "target"]
+        counts[split], sides[split] = count_split(some, *tokenizers, max_length=max_length)
+    vocabularies, form = ["both"] if filled.tokenizer.shared else ["source", "target"], filled.tokenizer.normalize
+    respaced = sum(own["target"].respaced for own in sides.values())
+    note = f"{respaced:,} targets have other white space than one space between words: they are scored as if they had"
+    keys = {split: keys_of(some, form, has_tags=has_tags) for split, some in pairs.items()}
     return DataReport(
         task=options.task.kind,
         ood=task.ood,
-        notes=[*task.notes, *_rewritten(pairs, tokenizers[1])],
+        notes=[*task.notes, *([note] if respaced else [])],
         splits=counts,
-        vocabularies=[data_counts.vocabulary_of(side, sides) for side in vocabularies],
+        vocabularies=[Vocabulary.of(side, sides) for side in vocabularies],
         samples=_samples(pairs),
-        repeats={split: data_counts.repeats_in(some, keys[split], form) for split, some in pairs.items()},
-        leaks=[data_counts.leak(split, other, pairs[split], keys) for other, split in combinations(pairs, 2)],
+        repeats={split: Repeats.of(some, keys[split], form) for split, some in pairs.items()},
+        leaks=[Leak.of(split, other, pairs[split], keys) for other, split in combinations(pairs, 2)],
         options=after,
         reasons=reasons or _chosen(before, after),
     )
-
-
-def _started(options: DataReportOptions) -> tuple[DataReportOptions, Tokenizers | None]:
-    from seq2see.runs.init import begin  # torch
-
-    options, init = begin(options)
-    return options, init.tokenizers if init and options.init_tokenizer is InitTokenizer.keep else None
-
-
-def _rewritten(pairs: dict[str, Sequence[Pair]], target: Tokenizer) -> list[str]:
-    """What a model of words cannot write of the targets, if anything: outputs are compared without it."""
-    if target.kind is not TokenizerKind.word:
-        return []
-    texts = (normalize(pair.target, target.normalize) for some in pairs.values() for pair in some)
-    count = sum(target.writable(text) != text for text in texts)
-    if not count:
-        return []
-    return [f"{count:,} targets have other white space than one space between words: they are scored as if they had"]
 
 
 def _chosen(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
@@ -186,16 +173,16 @@ def _pairs(report: DataReport) -> Iterable[Row]:
     yield ("", "pairs", *2 * ("min", "median", "95%", "max"))
     for split, counts in report.splits.items():
         for side, lengths in (("source", counts.source), ("target", counts.target)):
-            figures = (*_quantiles(lengths.words), *_quantiles(lengths.tokens))
+            figures = (*_quantiles(lengths["words"]), *_quantiles(lengths["tokens"]))
             yield (f"{split} {side}", f"{counts.pairs:,}", *map(str, figures))
-    train, max_length = report.splits["train"], report.options["data"]["max_length"]
     yield ("-", "the end of a text counts as a token")
     if report.ood:
         yield ("-", f"ood, out of distribution: {report.ood}")
     yield from (("-", note) for note in report.notes)
+    train = report.splits["train"]
     if train.too_long:
-        too_long = f"{train.too_long:,} of {train.pairs:,} training pairs"
-        yield ("-", f"{too_long} will be left out for more than {max_length} tokens a side (data.max_length)")
+        too_long = f"{train.too_long:,} of {train.pairs:,} training pairs will be left out for more than"
+        yield ("-", f"{too_long} {report.options['data']['max_length']} tokens a side (data.max_length)")
 
 
 def _quantiles(lengths: dict[int, int]) -> list[int]:
@@ -206,20 +193,16 @@ def _quantiles(lengths: dict[int, int]) -> list[int]:
 
 def _vocabularies(report: DataReport) -> Iterable[Row]:
     for each in report.vocabularies:
-        side = "both sides" if each.side == "both" else each.side
+        side, entries = "both sides" if each.side == "both" else each.side, each.size - NUM_SPECIAL
         yield (f"{side}: {each.kind}, {each.size:,} entries, {NUM_SPECIAL} of them special",)
-        yield (
-            "  most often",
-            "  ".join(f"{_short(entry)} {count / each.tokens:.1%}" for entry, count in each.frequent),
-        )
-        entries = each.size - NUM_SPECIAL
+        yield ("  most often", "  ".join(f"{_short(one)} {count / each.tokens:.1%}" for one, count in each.frequent))
         yield ("  seen once", _with_examples(_share(each.once, entries), each.once_examples) if each.once else "none")
         if each.never:
             yield ("  never seen", _share(each.never, entries))
-        for split, unknown in each.unknown.items():
-            if unknown.tokens:
-                yield ("  unknown", _with_examples(f"{split} {_share(unknown.tokens, unknown.of)}", unknown.examples))
-        if not any(unknown.tokens for unknown in each.unknown.values()):
+        unknown = {split: own for split, own in each.unknown.items() if own["tokens"]}
+        for split, own in unknown.items():
+            yield ("  unknown", _with_examples(f"{split} {_share(own['tokens'], own['of'])}", own["examples"]))
+        if not unknown:
             yield ("  unknown", f"none in {', '.join(each.unknown)}")
 
 
@@ -253,18 +236,18 @@ def _repeats(report: DataReport) -> Iterable[Row]:
 
 
 def _leakage(report: DataReport) -> Iterable[Row]:
+    shared = [each for each in report.leaks if each.same_source or each.same_target]
     if not report.leaks:
         yield ("none: there is no other split than train",)
-    elif not any(each.same_source for each in report.leaks):
-        none = "" if any(each.same_target for each in report.leaks) else "none: "
-        yield (f"{none}no source is in two of {', '.join(report.splits)}",)
-    shared = [each for each in report.leaks if each.same_source or each.same_target]
-    if shared:
-        yield ("", "same source", "same pair", "same target")
+    elif not any(each.same_source for each in shared):
+        yield (f"{'' if shared else 'none: '}no source is in two of {', '.join(report.splits)}",)
+    if not shared:
+        return
+    yield ("", "same source", "same pair", "same target")
     for each in shared:
         counts = (each.same_source, each.same_pair, each.same_target)
         yield (f"{each.split} in {each.other}", *(_share(count, each.pairs) for count in counts))
-    if shared and report.options["task"].get("features") is not None:
+    if report.options["task"].get("features") is not None:
         yield ("Tags before a source count in pairs alone.",)
     for each in shared:
         for source in each.source_examples[:1]:
@@ -278,15 +261,14 @@ def _choices(report: DataReport) -> Iterable[Row]:
         part, _, text = reason.partition(": ")
         yield (part, text)
     data, trainer, train = (report.options["data"], report.options["trainer"], report.splits["train"])
-    if trainer["max_steps"]:
-        size, unit, whole = data["batch_size"], "pairs", train.pairs
-        if not size:
-            size, unit = data["batch_tokens"], "tokens"
-            histograms = (train.source.tokens, train.target.tokens)
-            whole = sum(length * count for each in histograms for length, count in each.items())
-        times = trainer["max_steps"] * trainer["accumulate_grad_batches"] * min(size / whole, 1)
-        steps = f"{trainer['max_steps']:,} steps of {size:,} {unit}"
-        yield ("in all", f"{steps}: about {times:,.1f} times through all pairs")
+    if not trainer["max_steps"]:
+        return
+    size, unit, whole = data["batch_size"], "pairs", train.pairs
+    if not size:
+        size, unit = data["batch_tokens"], "tokens"
+        whole = sum(length * num for side in (train.source, train.target) for length, num in side["tokens"].items())
+    times = trainer["max_steps"] * trainer["accumulate_grad_batches"] * min(size / whole, 1)
+    yield ("in all", f"{trainer['max_steps']:,} steps of {size:,} {unit}: about {times:,.1f} times through all pairs")
 
 
 def _share(count: int, of: int) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,63 +22,42 @@ SEED = 0
 
 
 def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
-    """Adds to an evaluation what attention says of wrong outputs (`details["attention_flags"]`), and the page.
-
-    Args:
-        trained: the model, on the device to use.
-        evaluation: of that model.
-        name: of the split.
-    """
-    head = _head(trained, evaluation)
-    sources = trained.source_tokenizer.encode_batch([evaluation.pairs[place].source for place in evaluation.firsts])
-    outputs = [evaluation.hypotheses[place].ids for place in evaluation.firsts]
-    words = [trained.source_tokenizer.word_numbers(evaluation.pairs[place].source) for place in evaluation.firsts]
+    """Adds to a model's evaluation what attention says of wrong outputs, `details["attention_flags"]`, and the page."""
+    head, tokenizer = _head(trained, evaluation), trained.source_tokenizer
+    texts = [evaluation.pairs[place].source for place in evaluation.firsts]
+    sources = tokenizer.encode_batch(texts)
+    words = [tokenizer.word_numbers(text) for text in texts]
+    outputs = [evaluation.hypotheses[place] for place in evaluation.firsts]
+    asked = [(source, output.ids) for source, output in zip(sources, outputs, strict=True)]
     wrong = evaluation.counts.columns["exact_match"][:, 0] == 0
-    scored = _some(np.arange(len(sources)), MOST_SCORED)
-    maps = [weights for _, weights in looked_at(trained, [(sources[i], outputs[i]) for i in scored], head)]
-    usual = np.mean([spread(weights) for weights in maps], axis=0)
-    flags = [flags_of(weights, words[i], usual) for weights, i in zip(maps, scored, strict=True)]
-    num_wrong = int(wrong[scored].sum())
-    evaluation.details["attention_flags"] = {
-        "attention": f"cross attention, {head}",
-        "outputs": len(scored),
-        "of": len(sources),
-        "wrong": num_wrong,
-        "right": len(scored) - num_wrong,
-        "flags": report(flags, wrong[scored].tolist()),
-    }
+    usual, flags = _flags(trained, head, asked, words, wrong)
+
     loss, tokens = evaluation.counts.columns["loss"].T
     log_probs = -loss / np.maximum(tokens, 1)
     worst = np.argsort(log_probs, kind="stable")[:NUM_SHOWN].tolist()
     others = _some(np.setdiff1d(np.arange(len(sources)), worst), NUM_SHOWN)
     shown = [*worst, *others]
-    references = trained.target_tokenizer.encode_batch(
-        [evaluation.pairs[evaluation.closest[number]].target for number in shown]
-    )
-    asked = [(sources[number], outputs[number]) for number in shown]
-    asked += [(sources[number], reference) for number, reference in zip(shown, references, strict=True)]
-    sides = _sides(trained, asked)
-    beams = _beams(trained, evaluation, shown, [sources[number] for number in shown])
+    nearest = trained.target_tokenizer.encode_batch([evaluation.pairs[evaluation.closest[n]].target for n in shown])
+    of_outputs = _sides(trained, [asked[n] for n in shown])
+    of_references = _sides(trained, [(sources[n], ids) for n, ids in zip(shown, nearest, strict=True)])
+    beams = _beams(trained, evaluation, shown, [sources[n] for n in shown])
     cases = []
-    for place, number in enumerate(shown):
-        first, closest = evaluation.firsts[number], evaluation.closest[number]
-        output, reference = sides[place], sides[len(shown) + place]
-        weights = head.of(output.cross)
-        source_tokens = trained.source_tokenizer.tokens(sources[number])
+    for n, output, reference, beam in zip(shown, of_outputs, of_references, beams, strict=True):
+        weights, labels = head.of(output.cross), tokenizer.tokens(sources[n])
         cases.append(
             Case(
-                line=first + 2,  # below the heading of the .tsv file
-                group="worst" if place < len(worst) else "random",
-                source=evaluation.pairs[first].source,
-                source_tokens=(*source_tokens, "<eos>"),
-                right=not wrong[number],
-                ended=evaluation.hypotheses[first].ended,
-                log_prob=float(log_probs[number]),
-                output=replace(output, text=evaluation.texts[first]),
-                reference=replace(reference, text=evaluation.references[closest]),
-                flags=flags_of(weights, words[number], usual),
-                unattended=_word_labels(unattended_words(weights, words[number]), words[number], source_tokens),
-                hypotheses=beams[place],
+                line=evaluation.firsts[n] + 2,  # below the heading of the .tsv file
+                group="worst" if len(cases) < len(worst) else "random",
+                source=texts[n],
+                source_tokens=(*labels, "<eos>"),
+                right=not wrong[n],
+                ended=outputs[n].ended,
+                log_prob=float(log_probs[n]),
+                output=replace(output, text=evaluation.texts[evaluation.firsts[n]]),
+                reference=replace(reference, text=evaluation.references[evaluation.closest[n]]),
+                flags=flags_of(weights, words[n], usual),
+                unattended=_word_labels(unattended_words(weights, words[n]), words[n], labels),
+                hypotheses=beam,
             )
         )
     decode = trained.options.decode.filled()
@@ -86,7 +66,7 @@ def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
         "step": trained.step,
         "layer": head.layer,
         "head": head.head,
-        "flags": evaluation.details["attention_flags"],
+        "flags": flags,
         "beam": decode.beam_size,
         "penalty": decode.length_penalty,
         "choice": (
@@ -94,13 +74,57 @@ def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
             f"random: {len(others)} of the other outputs, drawn with a fixed seed."
         ),
     }
+    evaluation.details["attention_flags"] = flags
     evaluation.page = render(cases, about=about, title=f"{name}: outputs and their attention")
+
+
+def _flags(
+    trained: Trained, head: CrossHead, asked: Sequence[Asked], words: Sequence[Sequence[int]], wrong: NDArray
+) -> tuple[NDArray, dict[str, Any]]:
+    """How attention is usually spread over the source, and what the flags of some outputs say of these."""
+    scored = _some(np.arange(len(asked)), MOST_SCORED)
+    maps = [weights for _, weights in looked_at(trained, [asked[n] for n in scored], head)]
+    usual = np.mean([spread(weights) for weights in maps], axis=0)
+    flags = [flags_of(weights, words[n], usual) for weights, n in zip(maps, scored, strict=True)]
+    num_wrong = int(wrong[scored].sum())
+    return usual, {
+        "attention": f"cross attention, {head}",
+        "outputs": len(scored),
+        "of": len(asked),
+        "wrong": num_wrong,
+        "right": len(scored) - num_wrong,
+        "flags": report(flags, wrong[scored].tolist()),
+    }
 
 
 def _head(trained: Trained, evaluation: Evaluation) -> CrossHead:
     """The head that aligns best, as this evaluation or an earlier one has found; if nobody knows, a mean."""
     chosen = evaluation.details.get("alignment", {}).get("predicts")
     return aligning_head(trained) if chosen is None else CrossHead(chosen["layer"] - 1, chosen["head"] - 1)
+
+
+def _some(numbers: NDArray, most: int) -> list[int]:
+    """All of them, or so many drawn with a fixed seed; ascending."""
+    if len(numbers) <= most:
+        return numbers.tolist()
+    return np.sort(np.random.default_rng(SEED).choice(numbers, most, replace=False)).tolist()
+
+
+def _sides(trained: Trained, asked: Sequence[Asked]) -> list[Side]:
+    """For each source and target all cross maps, and how probable the target's tokens and others are."""
+    tokenizer = trained.target_tokenizer
+    sides: dict[int, Side] = {}
+    for index, log_probs, cross in captured(trained, asked):
+        target = asked[index][1]
+        best = log_probs.exp().topk(min(NUM_CANDIDATES, log_probs.shape[-1]), dim=-1)
+        taken = log_probs.gather(1, torch.tensor([*target, EOS])[:, None])[:, 0].exp()
+        candidates = [
+            tuple(zip(tokenizer.tokens(ids), shares, strict=True))
+            for ids, shares in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ]
+        tokens = (*tokenizer.tokens(target), "<eos>")
+        sides[index] = Side("", tokens, tuple(taken.tolist()), tuple(candidates), cross)
+    return [sides[index] for index in range(len(asked))]
 
 
 def _beams(
@@ -136,33 +160,9 @@ def _beams(
     return beams
 
 
-def _some(numbers: NDArray, most: int) -> list[int]:
-    """All of them, or so many drawn with a fixed seed; ascending."""
-    if len(numbers) <= most:
-        return numbers.tolist()
-    return np.sort(np.random.default_rng(SEED).choice(numbers, most, replace=False)).tolist()
-
-
 def _word_labels(chosen: Sequence[int], words: Sequence[int], tokens: Sequence[str]) -> tuple[str, ...]:
     """The words as the labels of their tokens, spaces left out."""
     labels: dict[int, str] = {}
     for word, token in zip(words, tokens, strict=True):
         labels[word] = labels.get(word, "") + (token if token == "␣" else token.replace("␣", ""))
     return tuple(labels[word] for word in chosen)
-
-
-def _sides(trained: Trained, asked: Sequence[Asked]) -> list[Side]:
-    """For each source and target all cross maps, and how probable the target's tokens and others are."""
-    tokenizer = trained.target_tokenizer
-    sides: dict[int, Side] = {}
-    for index, log_probs, cross in captured(trained, asked):
-        target = asked[index][1]
-        best = log_probs.exp().topk(min(NUM_CANDIDATES, log_probs.shape[-1]), dim=-1)
-        taken = log_probs.gather(1, torch.tensor([*target, EOS])[:, None])[:, 0].exp()
-        candidates = [
-            tuple(zip(tokenizer.tokens(ids), shares, strict=True))
-            for ids, shares in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        ]
-        tokens = (*tokenizer.tokens(target), "<eos>")
-        sides[index] = Side("", tokens, tuple(taken.tolist()), tuple(candidates), cross)
-    return [sides[index] for index in range(len(asked))]

@@ -7,12 +7,12 @@ from typing import Any
 
 from seq2see.atomic_write import write_text
 from seq2see.decoding import Trained, device_of, load
-from seq2see.evaluation import Evaluation, System, compare_systems, evaluate_pairs
+from seq2see.evaluation import Evaluation, compare_evaluations, evaluate_pairs
 from seq2see.evaluation.report import comparison_lines, wrapped
 from seq2see.maps.alignment import add_alignment
 from seq2see.options import EvaluateOptions, FilesOptions, HubOptions, Split
 from seq2see.runs.data import pairs_of, read_pairs, task_of
-from seq2see.runs.evaluate.cases import add_cases
+from seq2see.runs.evaluate_cases import add_cases
 from seq2see.runs.lock import alone_in
 from seq2see.runs.terminal import Terminal
 from seq2see.tasks import Pair
@@ -21,95 +21,102 @@ from seq2see.tasks.paths import files_of
 
 def command(options: EvaluateOptions) -> None:
     """What `scripts/evaluate.py` does: scores as tables, and where everything was written."""
-    terminal = Terminal()
     if len(_checkpoints(options)) > 1:
         evaluations, comparison, files = evaluate_several(options)
         lines = [f"{_name(options)}: {len(evaluations[0].pairs):,} pairs", *comparison_lines(comparison), ""]
         lines += [f"  {name}: {signature}" for name, signature in comparison["signatures"].items()]
-        lines += [line for note in comparison["notes"] for line in wrapped(note)]
         lines += [] if files else wrapped("nothing written: output=FOLDER keeps the comparison and all translations")
     else:
         evaluation, files = evaluate(options)
         about = f"{len(evaluation.pairs):,} pairs, checkpoint of step {evaluation.details['step']:,}"
         lines = [f"{_name(options)}: {about}", "", *evaluation.lines()]
+    terminal = Terminal()
     for line in [*lines, *(f"  {file}" for file in files)]:
         terminal.result(line)
 
 
 def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
-    """Scores a checkpoint on one of its own splits, or on other data.
-
-    Returns:
-        the scores, and the files that were written.
+    """Scores a checkpoint on one of its own splits, or on other data; with the files that were written.
 
     Raises:
         ValueError: the checkpoint, the split or the file is not to be had.
     """
-    path, *_ = _checkpoints(options)
-    trained, pairs, notes = _loaded(path, options)
+    trained, pairs, notes = _loaded(_checkpoints(options)[0], options)
     valid: Sequence[Pair] = ()
     if options.task.test is None and not isinstance(trained.options.task, FilesOptions | HubOptions):
         valid = pairs_of(trained.options, Split.valid, run=trained.run)
-    train, missing = _training_pairs(trained) if options.baselines else ((), "")
-    evaluation = evaluate_pairs(trained, pairs, train=train, device=device_of(options.accelerator))
-    add_alignment(trained, evaluation, valid)
-    evaluation.notes += notes
-    if options.report and (options.output is not None or trained.run is not None):
-        add_cases(trained, evaluation, name=_name(options))
-    if missing:
-        evaluation.notes.append(missing)
+    train: Sequence[Pair] = ()
+    if options.baselines and isinstance(trained.options.task, HubOptions):
+        notes.append("no baselines: they would fetch the training pairs from the hub again")
+    elif options.baselines:
+        try:
+            train = pairs_of(trained.options, Split.train, run=trained.run)
+        except (ValueError, OSError) as error:
+            reason = str(error).split(", ")[0]
+            notes.append(f"no baselines: the training pairs are not at hand ({reason})")
     if options.task.test is None and options.split is Split.ood:
-        evaluation.notes.append(f"pairs unlike those of training: {task_of(trained.options).ood}")
+        notes.append(f"pairs unlike those of training: {task_of(trained.options).ood}")
+    evaluation = evaluate_pairs(trained, pairs, train=train, device=device_of(options.accelerator))
+    evaluation.notes += notes
+    add_alignment(trained, evaluation, valid)
     if options.output is not None:
-        return evaluation, _written(evaluation, Path(options.output), _name(options))
-    if trained.run is None:
+        folder = Path(options.output)
+    elif trained.run is not None:
+        folder = trained.run / "evaluation"
+    else:
         return evaluation, []
+    if options.report:
+        add_cases(trained, evaluation, name=_name(options))
     try:
-        return evaluation, write(evaluation, trained.run / "evaluation", _name(options))
+        return evaluation, write(evaluation, folder, _name(options))
     except OSError as error:
+        if options.output is not None:
+            raise _not_written(folder, error) from error
         evaluation.notes.append(f"nothing written: {error.filename} cannot be ({error.strerror}); set output=FOLDER")
         return evaluation, []
 
 
 def evaluate_several(options: EvaluateOptions) -> tuple[list[Evaluation], dict[str, Any], list[Path]]:
-    """Scores checkpoints on the same pairs, and tests each against the first.
-
-    Returns:
-        the evaluations; the comparison (see `compare_systems`); and the files that were written, if `output` is given.
+    """Scores checkpoints on the same pairs, and compares them; with the files that were written, if any.
 
     Raises:
         ValueError: a checkpoint, the split or the file is not to be had, or the pairs are not the same.
     """
-    evaluations, systems, said = [], [], list[str]()
+    evaluations, said = [], dict[str, None]()
     for path in _checkpoints(options):
         trained, pairs, notes = _loaded(path, options)
-        evaluation = evaluate_pairs(trained, pairs, device=device_of(options.accelerator))
-        target = trained.target_tokenizer
-        tokens = [target.tokens(ids) for ids in target.encode_batch([pair.target for pair in pairs])]
-        evaluation.notes += notes
-        said += [note for note in notes if note not in said]
-        evaluations.append(evaluation)
-        systems.append(
-            System(
-                path,
-                [(pair.source, pair.target) for pair in pairs],
-                tokens,
-                evaluation.details["unknown"]["target"],
-                evaluation.scores,
-                evaluation.details["signatures"],
-                evaluation.counts,
-            )
-        )
-    comparison = {"pairs": len(evaluations[0].pairs), **compare_systems(systems)}
+        evaluations.append(evaluate_pairs(trained, pairs, device=device_of(options.accelerator)))
+        evaluations[-1].notes += notes
+        said |= dict.fromkeys(notes)
+    comparison = compare_evaluations(_checkpoints(options), evaluations)
     comparison["notes"] = [*said, *comparison["notes"]]
+    if options.output is None:
+        return evaluations, comparison, []
+    folder, name = Path(options.output), _name(options)
     files = []
-    if options.output is not None:
-        folder, name = Path(options.output), _name(options)
+    try:
         for number, evaluation in enumerate(evaluations, start=1):
-            files += _written(evaluation, folder / str(number), name)
+            files += write(evaluation, folder / str(number), name)
         files.append(folder / f"{name}.json")
         write_text(files[-1], json.dumps(comparison, indent=2, ensure_ascii=False) + "\n")
+    except OSError as error:
+        raise _not_written(folder, error) from error
     return evaluations, comparison, files
+
+
+def write(evaluation: Evaluation, folder: Path, name: str) -> list[Path]:
+    """`Evaluation.write`, while no other process writes the folder.
+
+    Raises:
+        ValueError: another one does.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(folder):
+        return evaluation.write(folder, name)
+
+
+def _not_written(folder: Path, error: OSError) -> ValueError:
+    return ValueError(f"output: {folder} cannot be written ({error.strerror}): set output to another folder")
 
 
 def _checkpoints(options: EvaluateOptions) -> list[str]:
@@ -133,40 +140,9 @@ def _loaded(path: str, options: EvaluateOptions) -> tuple[Trained, Sequence[Pair
     return trained, pairs, notes
 
 
-def _training_pairs(trained: Trained) -> tuple[Sequence[Pair], str]:
-    """The training pairs, or why there are none."""
-    if isinstance(trained.options.task, HubOptions):
-        return (), "no baselines: they would fetch the training pairs from the hub again"
-    try:
-        return pairs_of(trained.options, Split.train, run=trained.run), ""
-    except (ValueError, OSError) as error:
-        reason = str(error).split(", ")[0]
-        return (), f"no baselines: the training pairs are not at hand ({reason})"
-
-
 def _name(options: EvaluateOptions) -> str:
     """Of the files: the split's, or that of the file with other data."""
     if options.task.test is None:
         return options.split.value
     name = Path(files_of("test", options.task.test).names[0]).name.split(".")[0]
     return f"other-{name}" if name in {split.value for split in Split} else name  # the run's own scores stay
-
-
-def write(evaluation: Evaluation, folder: Path, name: str) -> list[Path]:
-    """`Evaluation.write`, while no other process writes the folder.
-
-    Raises:
-        ValueError: another one does.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with alone_in(folder):
-        return evaluation.write(folder, name)
-
-
-def _written(evaluation: Evaluation, folder: Path, name: str) -> list[Path]:
-    try:
-        return write(evaluation, folder, name)
-    except OSError as error:
-        raise ValueError(
-            f"output: {folder} cannot be written ({error.strerror}): set output to another folder"
-        ) from error
