@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tabs import browser, open_html  # noqa: F401
 
 from seq2see.data import Batch
 from seq2see.maps import AttentionLog, Example, Maps
 from seq2see.maps.arrays import visible
-from seq2see.maps.table import HeadEffects
+from seq2see.maps.measures import HeadEffects
 from seq2see.options import ModelOptions
 from seq2see.text import BOS, EOS, PAD
 from seq2see.transformer import Transformer

@@ -19,7 +19,6 @@ import pytest
 
 from seq2see.maps import AttentionLog, Example, Maps, page
 from seq2see.maps.store import densest_step
-from seq2see.maps.table import baselines, summary
 
 MODEL = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 3, "num_decoder_layers": 1}
 
@@ -207,21 +206,6 @@ def test_a_log_of_schema_1_still_opens(tmp_path: Path, make_maps):
     again = AttentionLog.open(tmp_path)
     assert again.at(0).hypothesis_tokens is None and again.maps(0).cross_norm is None
     assert "head_distance" in page.render(again)
-
-
-def test_a_summary_is_a_handful_of_finite_numbers(make_log):
-    log = make_log(steps=(0, 100))
-    last = summary([row for row in log.measures() if row.step == 100])
-    assert set(last) == {
-        "attention/cross_alignment_error_rate",
-        "attention/encoder_entropy",
-        "attention/decoder_entropy",
-        "attention/cross_entropy",
-        "attention/drift",
-    }
-    rates = [row.alignment_error_rate for row in log.measures() if row.step == 100 and row.kind == "cross"]
-    assert last["attention/cross_alignment_error_rate"] == min(rates)
-    assert "attention/drift" not in summary([row for row in log.measures() if row.step == 0])
 
 
 def test_save_writes_the_page(tmp_path: Path, make_log):
@@ -414,22 +398,3 @@ def test_an_existing_log_is_not_overwritten(tmp_path: Path):
         AttentionLog.create(tmp_path, examples=small_examples(), model=MODEL)
     with pytest.raises(ValueError, match="lack num_heads"):
         AttentionLog.create(None, examples=small_examples(), model={k: v for k, v in MODEL.items() if k != "num_heads"})
-
-
-def test_baselines_are_those_of_the_logged_pairs(make_log):
-    straight = Example(0, "a b", "x y", ("a", "b", "<eos>"), ("x", "y", "<eos>"), links=((0, 0), (1, 1)))
-    crossed = Example(1, "a b", "x y", ("a", "b", "<eos>"), ("x", "y", "<eos>"), links=((1, 0), (0, 1)))
-    assert baselines([straight]) == {"chance": 0.5, "diagonal": 0.0}
-    assert baselines([straight, crossed]) == {"chance": 0.5, "diagonal": 0.5}
-    pieces = Example(
-        2,
-        "ab",
-        "x",
-        ("a", "b", "<eos>"),
-        ("x", "<eos>"),
-        links=((0, 0), (1, 0)),
-        source_words=(0, 0),
-        target_words=(0,),
-    )
-    assert baselines([pieces]) == {"chance": 0.0, "diagonal": 0.0}
-    assert baselines(small_examples()[1:]) == {}

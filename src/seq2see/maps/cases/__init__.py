@@ -4,12 +4,8 @@ It has the look, the content policy and the offline promise of the viewer (`maps
 its colour scales. Maps travel as one byte a cell, deflated, one piece a case, and are unpacked when they are looked at.
 """
 
-from __future__ import annotations
-
-import base64
 import difflib
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from seq2see.maps.cases.flags import Flags
-from seq2see.maps.page.assembly import assemble, bytes_of
+from seq2see.maps.page import assemble, pack
 
 __all__ = ["Case", "Flags", "Found", "Side", "differences", "render"]
 
@@ -110,13 +106,16 @@ def render(cases: Sequence[Case], *, about: Mapping[str, Any], title: str = "Out
             None: the mean) of the flags' attention, `flags`: what stands in the JSON file about them, `beam`
             (hypotheses followed at a time) and `penalty` (the length penalty of their ranking).
         title: what the browser's tab shows.
-
-    Raises:
-        ValueError: there is no case.
     """
-    if not cases:
-        raise ValueError("a page of outputs needs at least one, got none")
-    return assemble((__name__, "cases.html"), scripts=SCRIPTS, styles=STYLES, title=title, data=_contents(cases, about))
+    layers, heads = cases[0].output.cross.shape[:2]
+    only_means = sum(case.output.cross.size + case.reference.cross.size for case in cases) > MOST_CELLS
+    data = {
+        **about,
+        "layers": layers,
+        "heads": 0 if only_means else heads,
+        "cases": [_case(case, only_means=only_means) for case in cases],
+    }
+    return assemble((__name__, "cases.html"), scripts=SCRIPTS, styles=STYLES, title=title, data=data)
 
 
 def differences(text: str, other: str) -> list[tuple[str, bool]]:
@@ -129,27 +128,15 @@ def differences(text: str, other: str) -> list[tuple[str, bool]]:
     )
     own, others = re.findall(pattern, text), re.findall(pattern, other)
     matcher = difflib.SequenceMatcher(None, [part.strip() for part in own], [part.strip() for part in others], False)
-    differs = [True] * len(own)
-    for block in matcher.get_matching_blocks():
-        differs[block.a : block.a + block.size] = [False] * block.size
     parts: list[tuple[str, bool]] = []
-    for part, different in zip(own, differs, strict=True):
-        if parts and parts[-1][1] == different:
-            parts[-1] = (parts[-1][0] + part, different)
-        else:
-            parts.append((part, different))
+    for name, start, end, _, _ in matcher.get_opcodes():
+        if end == start:
+            continue
+        part, differs = "".join(own[start:end]), name != "equal"
+        if parts and parts[-1][1] == differs:
+            part = parts.pop()[0] + part
+        parts.append((part, differs))
     return parts
-
-
-def _contents(cases: Sequence[Case], about: Mapping[str, Any]) -> dict[str, Any]:
-    layers, heads = cases[0].output.cross.shape[:2]
-    only_means = sum(case.output.cross.size + case.reference.cross.size for case in cases) > MOST_CELLS
-    return {
-        **about,
-        "layers": layers,
-        "heads": 0 if only_means else heads,
-        "cases": [_case(case, only_means=only_means) for case in cases],
-    }
 
 
 def _case(case: Case, *, only_means: bool) -> dict[str, Any]:
@@ -176,7 +163,7 @@ def _case(case: Case, *, only_means: bool) -> dict[str, Any]:
             }
             for own in case.hypotheses
         ],
-        "maps": base64.b64encode(zlib.compress(b"".join(map(bytes_of, maps)), 9)).decode("ascii"),
+        "maps": pack(maps),
     }
 
 

@@ -5,7 +5,6 @@ Martins 2023, "Looking for a Needle in a Haystack: A Comprehensive Study of Hall
 Translation"), where attention alone is a weak sign. So none is believed here: each is measured.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -29,21 +28,6 @@ class Flags(NamedTuple):
     unattended: float
     eos_mass: float
     distance: float
-
-
-class Prediction(NamedTuple):
-    """How well a flag tells wrong outputs from right ones.
-
-    Args:
-        area: under the receiver operating characteristic: how often a wrong output has more of it than a right one;
-            None where there are only wrong or only right ones.
-        interval: 95 %.
-        verdict: in words.
-    """
-
-    area: float | None
-    interval: tuple[float, float] | None
-    verdict: str
 
 
 def unattended_words(weights: NDArray, source_words: Sequence[int]) -> list[int]:
@@ -94,12 +78,17 @@ def flags_of(weights: NDArray, source_words: Sequence[int], usual: NDArray) -> F
     return Flags(unattended, eos_mass(weights), distance(spread(weights), usual))
 
 
-def predicts(values: Sequence[float], wrong: Sequence[bool]) -> Prediction:
+def predicts(values: Sequence[float], wrong: Sequence[bool]) -> dict[str, Any]:
     """How well a flag tells wrong outputs from right ones.
 
     Args:
         values: the flag of each output; more is meant to be worse.
         wrong: for each output whether it is wrong.
+
+    Returns:
+        `area_under_curve`, under the receiver operating characteristic: how often a wrong output has more of the flag
+        than a right one; its `interval` of 95 %; both None where there are only wrong or only right ones; and a
+        `verdict` in words.
 
     Source:
         The area as a Mann-Whitney statistic, ties counted half: Hanley and McNeil 1982. Its interval: method 5 of
@@ -109,7 +98,8 @@ def predicts(values: Sequence[float], wrong: Sequence[bool]) -> Prediction:
     is_wrong, flag = np.asarray(wrong, bool), np.asarray(values, np.float64)
     bad, good = flag[is_wrong], np.sort(flag[~is_wrong])
     if not len(bad) or not len(good):
-        return Prediction(None, None, f"cannot be said: there is no {'right' if len(bad) else 'wrong'} output")
+        verdict = f"cannot be said: there is no {'right' if len(bad) else 'wrong'} output"
+        return {"area_under_curve": None, "interval": None, "verdict": verdict}
     below = np.searchsorted(good, bad, "left") + np.searchsorted(good, bad, "right")
     area = float(below.sum()) / (2 * len(bad) * len(good))
     low, high = _interval(area, len(bad), len(good))
@@ -119,34 +109,19 @@ def predicts(values: Sequence[float], wrong: Sequence[bool]) -> Prediction:
         verdict = "is higher for wrong outputs" if area < 0.8 else "is much higher for wrong outputs"
     else:
         verdict = "is lower for wrong outputs, the other way round than meant"
-    return Prediction(area, (low, high), verdict)
+    return {"area_under_curve": area, "interval": [low, high], "verdict": verdict}
 
 
 def _interval(area: float, num_bad: int, num_good: int) -> tuple[float, float]:
-    def beyond(true: float) -> float:
-        """How many standard deviations the area is from what would be true."""
-        extra = (num_bad + num_good) / 2 - 1
-        variance = 1 + extra * ((1 - true) / (2 - true) + true / (1 + true))
-        deviation = math.sqrt(true * (1 - true) * variance / (num_bad * num_good))
-        return abs(area - true) / deviation if deviation else math.inf
-
-    def edge(outer: float) -> float:
-        inner = area
-        if outer == area:
-            return outer
-        for _ in range(60):
-            middle = (inner + outer) / 2
-            inner, outer = (middle, outer) if beyond(middle) <= NORMAL else (inner, middle)
-        return (inner + outer) / 2
-
-    return edge(0.0), edge(1.0)
+    """The least and the largest true area that the measured one is not too far from."""
+    true = np.linspace(0, 1, 100_001)
+    extra = (num_bad + num_good) / 2 - 1
+    variance = 1 + extra * ((1 - true) / (2 - true) + true / (1 + true))
+    deviations = np.sqrt(true * (1 - true) * variance / (num_bad * num_good))
+    near = true[np.abs(area - true) <= NORMAL * deviations]
+    return float(near.min(initial=area)), float(near.max(initial=area))
 
 
-def report(flags: Sequence[Flags], wrong: Sequence[bool]) -> dict[str, Any]:
-    """For each flag its `area_under_curve`, `interval` and `verdict`, in plain values."""
-    result = {}
-    for name in Flags._fields:
-        found = predicts([getattr(own, name) for own in flags], wrong)
-        interval = None if found.interval is None else list(found.interval)
-        result[name] = {"area_under_curve": found.area, "interval": interval, "verdict": found.verdict}
-    return result
+def report(flags: Sequence[Flags], wrong: Sequence[bool]) -> dict[str, dict[str, Any]]:
+    """What `predicts` says of each flag, by its name."""
+    return {name: predicts([getattr(own, name) for own in flags], wrong) for name in Flags._fields}

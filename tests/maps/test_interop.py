@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from seq2see import maps
-from seq2see.maps.outside import from_arrays, from_hf
+from seq2see.maps.interop import from_arrays, from_hf
 
 SOURCE, TARGET = ["the", "dog", "</s>"], ["der", "Hund", "da", "</s>"]
 
@@ -151,8 +149,11 @@ def test_outputs_without_maps_say_how_to_get_them(change: dict, message: str) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cross": rows(1, 2, 4, 3)}, "have 4, 4, 2 heads"),
-        ({"cross": rows(2, 4, 4, 3)}, "decoder has 1 layers and cross 2"),
+        (
+            {"cross": rows(1, 2, 4, 3)},
+            "encoder has shape .1, 2, 4, 3, 3., beside cross .1, 1, 2, 4, 3. it needs .1, 2, 2, 3, 3.",
+        ),
+        ({"cross": rows(2, 4, 4, 3)}, "decoder has shape"),
         ({"cross": rows(4, 3)}, r"cross has shape \(4, 3\)"),
         ({"cross": 2 * rows(1, 4, 4, 3)}, "cross, pair 0: a row's weights miss 1 by 1; give weights after the softmax"),
         ({"target_tokens": ["a"] * 6}, "pair 0: 6 target tokens for 4 of 4 places"),
@@ -165,20 +166,3 @@ def test_arrays_that_do_not_fit_are_named(change: dict, message: str) -> None:
     given = {"source_tokens": SOURCE, "target_tokens": TARGET, **one_pair(), **change}
     with pytest.raises(ValueError, match=message):
         from_arrays(**given)
-
-
-def test_show_in_a_notebook_is_a_frame_that_carries_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = []
-    display = ModuleType("IPython.display")
-    display.HTML, display.display = str, shown.append  # pyright: ignore
-    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
-    monkeypatch.setitem(sys.modules, "IPython.display", display)
-    maps.from_arrays(['"', "&", "</s>"], TARGET, **one_pair()).show(height=700)
-    assert shown[0].startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;') and "height: 700px" in shown[0]
-    assert shown[0].count('"') == 8 and shown[0].count("<") == 2, "nothing inside ends the attribute"
-
-
-def test_show_without_a_notebook_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "IPython", None)
-    with pytest.raises(ImportError, match=r"needs IPython.* save\('maps\.html'\)"):
-        from_arrays(SOURCE, TARGET, **one_pair()).show()
