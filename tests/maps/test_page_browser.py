@@ -407,6 +407,6 @@ def test_it_works_inside_a_notebooks_frame_and_says_what_to_do_where_there_is_no
     until(inside, "document.querySelector('#step-name').textContent.startsWith('step 0')")
     settle(inside)
     assert "Cross-attention" in inside.inner_text("#plate-title")
-    monkeypatch.setitem(sys.modules, "IPython", None)
+    monkeypatch.setitem(sys.modules, "IPython.display", None)
     with pytest.raises(ImportError, match=r"needs IPython.* save\('maps\.html'\)"):
         log.show()
