@@ -75,60 +75,53 @@ def test_hugging_face_outputs_become_all_three_kinds() -> None:
     np.testing.assert_allclose(log.maps(0).cross[1, 1], outputs.cross_attentions[1][1].float().numpy(), atol=1e-6)
 
 
-def test_a_small_random_t5_is_shown() -> None:
+def test_small_random_models_of_hugging_face_are_shown_whatever_their_depths_and_padding() -> None:
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    config = transformers.T5Config(
-        vocab_size=20,
-        d_model=16,
-        d_kv=4,
-        d_ff=16,
-        num_layers=2,
-        num_decoder_layers=1,
-        num_heads=4,
-        decoder_start_token_id=0,
+    t5 = transformers.T5ForConditionalGeneration._from_config(
+        transformers.T5Config(
+            vocab_size=20,
+            d_model=16,
+            d_kv=4,
+            d_ff=16,
+            num_layers=2,
+            num_decoder_layers=1,
+            num_heads=4,
+            decoder_start_token_id=0,
+        ),
+        attn_implementation="eager",
     )
-    model = transformers.T5ForConditionalGeneration._from_config(config, attn_implementation="eager").eval()
+    marian = transformers.MarianMTModel._from_config(
+        transformers.MarianConfig(
+            vocab_size=20,
+            d_model=16,
+            encoder_layers=3,
+            decoder_layers=2,
+            encoder_attention_heads=4,
+            decoder_attention_heads=4,
+            encoder_ffn_dim=16,
+            decoder_ffn_dim=16,
+            max_position_embeddings=32,
+            pad_token_id=19,
+            eos_token_id=1,
+            decoder_start_token_id=19,
+            forced_eos_token_id=None,
+        ),
+        attn_implementation="eager",
+    )
     ids, labels = torch.tensor([[5, 6, 1, 0], [7, 8, 9, 1]]), torch.tensor([[4, 1, -100], [5, 6, 1]])
-    with torch.no_grad():
-        outputs = model(input_ids=ids, attention_mask=(ids != 0).int(), labels=labels, output_attentions=True)
     tokens = ([["a", "b", "</s>"], ["c", "d", "e", "</s>"]], [["x", "</s>"], ["y", "z", "</s>"]])
-    log = from_hf(outputs, tokens, source_mask=ids != 0, target_mask=labels != -100)
-    assert log.maps(0).encoder.shape == (2, 2, 4, 4, 4)
-    assert log.maps(0).decoder.shape == (2, 1, 4, 3, 3)
-    np.testing.assert_allclose(log.maps(0).cross[1, 0], outputs.cross_attentions[0][1].numpy(), atol=1e-6)
-    assert (log.maps(0).cross[0, ..., 3:] == 0).all()
-
-
-def test_a_small_random_marian_is_shown_also_with_encoder_and_decoder_of_different_depth() -> None:
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(0)
-    config = transformers.MarianConfig(
-        vocab_size=20,
-        d_model=16,
-        encoder_layers=3,
-        decoder_layers=2,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=16,
-        decoder_ffn_dim=16,
-        max_position_embeddings=32,
-        pad_token_id=19,
-        eos_token_id=1,
-        decoder_start_token_id=19,
-        forced_eos_token_id=None,
-    )
-    model = transformers.MarianMTModel._from_config(config, attn_implementation="eager").eval()
-    ids = torch.tensor([[5, 6, 7, 8, 1]])
-    with torch.no_grad():
-        outputs = model(input_ids=ids, labels=torch.tensor([[4, 9, 1]]), output_attentions=True)
-    log = from_hf(outputs, (["a", "b", "c", "d", "</s>"], ["x", "y", "</s>"]))
-    assert log.maps(0).encoder.shape == (1, 3, 4, 5, 5)
-    assert log.maps(0).decoder.shape == (1, 2, 4, 3, 3)
-    assert log.maps(0).cross.shape == (1, 2, 4, 3, 5)
-    for name, layers in (("encoder", outputs.encoder_attentions), ("cross", outputs.cross_attentions)):
-        np.testing.assert_allclose(log.maps(0).named()[name][0, 1], layers[1][0].numpy(), atol=1e-6)
-    assert len(log.measures()) == 3 * 4 + 2 * (2 * 4)
+    for model, encoder_layers, decoder_layers in ((t5, 2, 1), (marian, 3, 2)):
+        with torch.no_grad():
+            outputs = model.eval()(
+                input_ids=ids, attention_mask=(ids != 0).int(), labels=labels, output_attentions=True
+            )
+        log = from_hf(outputs, tokens, source_mask=ids != 0, target_mask=labels != -100)
+        assert log.maps(0).encoder.shape == (2, encoder_layers, 4, 4, 4)
+        assert log.maps(0).decoder.shape == (2, decoder_layers, 4, 3, 3)
+        np.testing.assert_allclose(log.maps(0).cross[1, -1], outputs.cross_attentions[-1][1].numpy(), atol=1e-6)
+        assert (log.maps(0).cross[0, ..., 3:] == 0).all()
+        assert len(log.measures()) == 4 * (encoder_layers + 2 * decoder_layers)
 
 
 @pytest.mark.parametrize(
