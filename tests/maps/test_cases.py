@@ -12,12 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seq2see.evaluation.report import flag_lines
-from seq2see.maps.cases import Case, Flags, Found, Side, differences, render
-from seq2see.maps.cases.flags import (
+from seq2see.maps.cases import (
+    Case,
+    Flags,
+    Found,
+    Side,
+    differences,
     distance,
     eos_mass,
     flags_of,
     predicts,
+    render,
     report,
     spread,
     unattended_words,

@@ -127,10 +127,10 @@ def test_small_random_models_of_hugging_face_are_shown_whatever_their_depths_and
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cross_attentions": None}, r"outputs\.cross_attentions is empty; call the model with output_attentions=True"),
-        ({"encoder_attentions": ()}, r"outputs\.encoder_attentions is empty; .*eager"),
-        ({"encoder_attentions": (None, None)}, r"outputs\.encoder_attentions is empty; .*eager"),
-        ({"decoder_attentions": ((torch.ones(1),),)}, r"one entry a generated token, as generate\(\) returns it"),
+        ({"cross_attentions": None}, r"outputs\.cross_attentions is no tensor a layer; .*output_attentions=True"),
+        ({"encoder_attentions": ()}, r"outputs\.encoder_attentions is no tensor a layer; .*eager"),
+        ({"encoder_attentions": (None, None)}, r"outputs\.encoder_attentions is no tensor a layer; .*eager"),
+        ({"decoder_attentions": ((torch.ones(1),),)}, r"decoder_attentions is no .*not generate\(\)"),
     ],
 )
 def test_outputs_without_maps_say_how_to_get_them(change: dict, message: str) -> None:

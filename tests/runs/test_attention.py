@@ -98,7 +98,7 @@ def test_targets_are_as_many_as_lines_and_a_blank_line_is_left_out_with_its_own(
     (tmp_path / "targets.txt").write_text("c b\n", encoding="utf-8")
     with pytest.raises(ValueError, match="targets.txt has 1 lines, .*in.txt has 3: give one target for each line"):
         attention(AttentionOptions(ckpt=str(small_run), **texts))
-    with pytest.raises(ValueError, match="input= is for ckpt=: the log of a run has texts of its own"):
+    with pytest.raises(ValueError, match="input= is for ckpt=, and run= is set"):
         attention(AttentionOptions(run=str(small_run), input=texts["input"]))
 
 
@@ -253,11 +253,11 @@ def test_the_page_opens_with_what_was_chosen(small_run: Path, texts: dict[str, s
         (["format=pdf"], "expected one of [html, svg, csv, terminal]"),
         (["kind=self"], "expected one of [cross, encoder, decoder]"),
         (["run=here"], "one of them"),
-        (["gold=g"], "gold= scores links, ckpt= shows maps: set one of them"),
-        (["gold=g", "ckpt=null", "input=null", "norms=true"], "gold= scores links, norms= shows maps"),
+        (["gold=g"], "one of them"),
+        (["gold=g", "ckpt=null", "input=null", "norms=true"], "norms= is for ckpt= or run=, and gold= is set: leave out one of them"),
         (["step=-1"], "step (-1) must not be negative"),
-        (["step=3"], "step= is for run=, whose log has many steps: a checkpoint is of one"),
-        (["reverse=r"], "reverse= needs gold="),
+        (["step=3"], "step= is for run=, and ckpt= is set"),
+        (["reverse=r"], "reverse= is for gold=, and ckpt= is set"),
         (["index_base=2"], "index_base (2) must be 0 or 1"),
     ],
 )

@@ -117,11 +117,7 @@ def looked_at(trained: Trained, asked: Sequence[Asked], head: CrossHead) -> list
 def links_of(trained: Trained, source: str, target_ids: Sequence[int], weights: NDArray) -> list[Link]:
     """For each target word the source word that it attends to most: (source word, target word), both from 0.
 
-    Args:
-        trained: the model's tokenizers.
-        source: the line; it may be longer than what the model has read.
-        target_ids: without EOS.
-        weights: (T, S), both with EOS, of the row that predicts a token.
+    `weights` are (T, S), both with EOS, of the rows that predict a token; the source may be longer than what was read.
     """
     source_words = trained.source_tokenizer.word_numbers(source)[: weights.shape[1] - 1]
     target_words = word_numbers(trained.target_tokenizer, target_ids)
@@ -179,11 +175,6 @@ def add_alignment(trained: Trained, evaluation: Evaluation, valid: Sequence[Pair
 
     `details["alignment"]` says for both row conventions which head that is (1-based) and its rate. Nothing is added if
     the true alignment of either is not known, or is one of words where the tokens are characters.
-
-    Args:
-        trained: the model, on the device to use.
-        evaluation: of that model.
-        valid: other pairs, on which the head is chosen.
     """
     if not (_aligned(trained, evaluation.pairs) and _aligned(trained, valid)):
         return

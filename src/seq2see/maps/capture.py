@@ -59,10 +59,7 @@ def capture_with_logits(model: Transformer, batch: Batch, *, norms: bool = False
 def snapshot(model: Transformer, batch: Batch, *, limit: LengthLimit) -> Snapshot:
     """`capture` with norms, and the same once more with the model's own greedy outputs fed in place of the references.
 
-    Args:
-        model: as in `capture`.
-        batch: B pairs.
-        limit: how long an output may get; nor is it more than `MOST_LONGER` tokens longer than the longest reference.
+    These are no longer than `limit` says, nor more than `MOST_LONGER` tokens longer than the longest reference.
     """
     with evaluation_mode(model):
         encoder, memory = _encoder_maps(model, batch, norms=True)
@@ -87,14 +84,7 @@ def fed_back(batch: Batch, hypotheses: list[Hypothesis]) -> Batch:
 
 
 def _outputs(model: Transformer, batch: Batch, logits: Tensor, limit: LengthLimit) -> list[Hypothesis]:
-    """What `greedy` gives, with less work: the output is the reference if each of its tokens is the most probable one.
-
-    Args:
-        model: in evaluation mode.
-        batch: B pairs; each reference ends in EOS.
-        logits: of the references, (B, T, V).
-        limit: how long an output may get.
-    """
+    """What `greedy` gives, with less work: a reference whose tokens are all the most probable ones is the output."""
     log_probs = next_log_probs(logits)
     tgt_out, longest = batch.tgt_out.to(logits.device), batch.tgt_out.shape[1] + MOST_LONGER
     limits = [min(limit.of(length), longest) for length in batch.src_mask.sum(1).tolist()]
@@ -167,15 +157,8 @@ def collected(model: Transformer, kind: str, *, norms: bool) -> Iterator[Collect
 def value_norms(attention: MultiHeadAttention, value: Tensor) -> Tensor:
     """The length of `f(x) = (x W_v + b_v) W_o` for each key and head: what a weight of 1 would add to the output.
 
-    Args:
-        attention: the module.
-        value: its values (B, S, D).
-
-    Returns:
-        float32 (B, H, S). The output's own bias belongs to no key and is left out, as in the source.
-
-    Source:
-        Kobayashi et al. 2020, equations 2 to 5.
+    Of values (B, S, D) float32 (B, H, S). The output's own bias belongs to no key and is left out, as in the source:
+    Kobayashi et al. 2020, equations 2 to 5.
     """
     values = attention.v_proj(value).unflatten(-1, (attention.num_kv_heads, -1)).transpose(1, 2).float()
     values = for_each_head(values, attention.num_heads)  # (B, H, S, K)

@@ -27,6 +27,7 @@ TALLEST = 12  # characters of a label that is written downwards
 
 # The page's scale for weights (maps/page/colour.js, light): ever darker, even to the eye, colour-blind-safe.
 RAMP = np.array([(241, 247, 250), (180, 233, 239), (77, 188, 212), (35, 122, 184), (49, 56, 131), (32, 20, 68)])
+PLACES = (0, 0.2, 0.4, 0.6, 0.8, 1)  # the weights of these colours
 INK, QUIET, PAPER, HIDDEN = "#17202e", "#566274", "#fbfcfd", "#c2ccd6"
 SERIF = "'Iowan Old Style', Palatino, Georgia, 'Liberation Serif', serif"
 SANS = "'Avenir Next', 'Segoe UI', 'Helvetica Neue', 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
@@ -44,21 +45,13 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Choice:
-    """One map out of those of all layers and heads.
-
-    Args:
-        kind: whose attention.
-        place: layer, and head or the mean of all.
-        reason: why this one, if nobody asked for it.
-        step: of a run's log; None: the last one.
-        norms: whether it is norm-weighted, in the place of weights.
-    """
+    """One map out of those of all layers and heads."""
 
     kind: AttentionKind
-    place: CrossHead
-    reason: str = ""
-    step: int | None = None
-    norms: bool = False
+    place: CrossHead  # layer, and head or the mean of all
+    reason: str = ""  # why this one, if nobody asked for it
+    step: int | None = None  # of a run's log; None: the last one
+    norms: bool = False  # whether it is norm-weighted, in the place of weights
 
     @property
     def name(self) -> str:
@@ -81,27 +74,16 @@ class Choice:
 
 @dataclass(frozen=True)
 class LabelledMap:
-    """A map and what stands on its axes.
+    """A map and what stands on its axes."""
 
-    Args:
-        line: what people know the text by.
-        source: the text.
-        text: `given` or `output`: what the decoder was fed; `source` where it is not asked.
-        target: what was fed or said, as text; None where it has no part in the map.
-        weights: or norms, (query, key), without padding.
-        queries: a label for each row; a row of the decoder is named for the token that it predicts.
-        keys: a label for each column.
-        causal: whether later keys are hidden.
-    """
-
-    line: int | str
+    line: int | str  # what people know the text by
     source: str
-    text: str
-    target: str | None
-    weights: NDArray
-    queries: tuple[str, ...]
+    text: str  # `given` or `output`: what the decoder was fed; `source` where it is not asked
+    target: str | None  # what was fed or said, as text; None where it has no part in the map
+    weights: NDArray  # or norms, (query, key), without padding
+    queries: tuple[str, ...]  # a label for each row; a row of the decoder is named for the token that it predicts
     keys: tuple[str, ...]
-    causal: bool
+    causal: bool  # whether later keys are hidden
 
     def visible(self, query: int) -> int:
         """How many keys a row can see."""
@@ -173,13 +155,10 @@ def heat_map(weights: NDArray, row_labels: Sequence[str], column_labels: Sequenc
     follow below, with the rows' labels again. What has no shape is shown as an escape.
 
     Args:
-        weights: float (T, S), each 0 to 1.
+        weights: float (T, S), each 0 to 1; at least one column.
         row_labels: T words.
-        column_labels: S words, at least one.
-        width: columns of the terminal; CJK characters take two.
-
-    Returns:
-        lines of at most `width` columns, the last one the legend; no line end behind it.
+        column_labels: S words.
+        width: columns of the terminal, which no line is wider than; CJK characters take two.
     """
     rows, columns = [_printable(label) for label in row_labels], [_printable(label) for label in column_labels]
     left = min(max((cell_len(row) for row in rows), default=0), width // 4)
@@ -248,14 +227,16 @@ def svg_figure(maps: Sequence[LabelledMap], choice: Choice) -> str:
         panels.append(f'<g transform="translate({MARGIN} {top})">{panel}</g>')
         top, width = top + height + MARGIN, max(width, panel_width)
     width = max(width, _room(choice.name, 17)) + 2 * MARGIN
-    pattern = (
+    stops = "".join(f'<stop offset="{place}" stop-color="{_colour(place)}"/>' for place in PLACES)
+    fills = (
         '<defs><pattern id="hidden" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-        f'<line x1="0" y1="0" x2="0" y2="6" stroke="{HIDDEN}" stroke-width="1.4"/></pattern></defs>'
+        f'<line x1="0" y1="0" x2="0" y2="6" stroke="{HIDDEN}" stroke-width="1.4"/></pattern>'
+        f'<linearGradient id="scale">{stops}</linearGradient></defs>'
     )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top}" viewBox="0 0 {width} {top}" '
-        f'role="img"><title>{_safe(choice.name)}</title>{pattern}<rect width="100%" height="100%" fill="{PAPER}"/>\n'
+        f'role="img"><title>{_safe(choice.name)}</title>{fills}<rect width="100%" height="100%" fill="{PAPER}"/>\n'
         + "\n".join(panels)
         + "\n</svg>\n"
     )
@@ -293,24 +274,17 @@ def _panel(own: LabelledMap) -> tuple[str, int, int]:
 
 
 def _legend() -> tuple[str, int, int]:
-    width, steps = 190, 38
-    parts = [
-        f'<rect x="{width * step // steps}" y="0" width="{width // steps + 1}" height="8" '
-        f'fill="{_colour(step / (steps - 1))}"/>'
-        for step in range(steps)
-    ]
-    parts += [
-        _text(text, x, 24, size=11, anchor=anchor, fill=QUIET)
-        for text, x, anchor in (("0", 0, "start"), ("0.5", width // 2, "middle"), ("1", width, "end"))
-    ]
+    width = 190
+    parts = [f'<rect x="0" y="0" width="{width}" height="8" fill="url(#scale)"/>']
+    for text, x, anchor in (("0", 0, "start"), ("0.5", width // 2, "middle"), ("1", width, "end")):
+        parts.append(_text(text, x, 24, size=11, anchor=anchor, fill=QUIET))
     return "".join(parts), width, 26
 
 
 def _colour(weight: float) -> str:
     if math.isnan(weight):
         return "none"
-    places = np.linspace(0, 1, len(RAMP))
-    return "#" + "".join(f"{round(float(np.interp(weight, places, part))):02x}" for part in RAMP.T)
+    return "#" + "".join(f"{round(float(np.interp(weight, PLACES, part))):02x}" for part in RAMP.T)
 
 
 def _text(

@@ -15,27 +15,15 @@ DIMENSIONS = ("d_model", "num_heads", "num_encoder_layers", "num_decoder_layers"
 
 @dataclass(frozen=True)
 class Example:
-    """One pair whose maps are kept; lists, as JSON has them, become tuples.
+    """One pair whose maps are kept; lists, as JSON has them, become tuples."""
 
-    Args:
-        id: what users know it by, such as its number in the validation split.
-        source: text as it was read.
-        reference: text to produce; None where none is known (a checkpoint's own hypothesis).
-        source_tokens: labels for people, "<eos>" last.
-        target_tokens: labels of tgt_out, "<eos>" last; tgt_in is "<bos>" and all but the last of these.
-        links: sure links (source token, target token), 0-based, EOS not among them; None where the alignment is not
-            known.
-        source_words: word number of each source token, EOS left out; None means each token is a word.
-        target_words: the same for target tokens.
-    """
-
-    id: int | str
-    source: str
-    reference: str | None
-    source_tokens: tuple[str, ...]
-    target_tokens: tuple[str, ...]
-    links: tuple[tuple[int, int], ...] | None = None
-    source_words: tuple[int, ...] | None = None
+    id: int | str  # what users know it by, such as its number in the validation split
+    source: str  # text as it was read
+    reference: str | None  # text to produce; None where none is known (a checkpoint's own hypothesis)
+    source_tokens: tuple[str, ...]  # labels for people, "<eos>" last
+    target_tokens: tuple[str, ...]  # of tgt_out, "<eos>" last; tgt_in is "<bos>" and all but the last of these
+    links: tuple[tuple[int, int], ...] | None = None  # sure ones (source token, target token), 0-based, without EOS
+    source_words: tuple[int, ...] | None = None  # word number of each token but EOS; None: each token is a word
     target_words: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -111,15 +111,10 @@ def from_hf(
     for kind in KINDS:
         name = f"{kind}_attentions"
         layers = getattr(outputs, name, None)
-        if not layers or any(layer is None for layer in layers):
+        if not layers or any(layer is None or isinstance(layer, tuple | list) for layer in layers):
             raise ValueError(
-                f"outputs.{name} is empty; call the model with output_attentions=True and load it with"
-                ' attn_implementation="eager"'
-            )
-        if isinstance(layers[0], tuple | list):
-            raise ValueError(
-                f"outputs.{name} holds one entry a generated token, as generate() returns it; feed the generated ids"
-                " back: model(input_ids=..., decoder_input_ids=..., output_attentions=True)"
+                f'outputs.{name} is no tensor a layer; load the model with attn_implementation="eager" and call it with'
+                " output_attentions=True, not generate() but model(input_ids=..., decoder_input_ids=...)"
             )
         stacked[kind] = np.stack([_as_array(layer) for layer in layers], axis=1)
     return from_arrays(*tokens, **stacked, source_mask=source_mask, target_mask=target_mask, links=links)

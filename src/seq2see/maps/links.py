@@ -105,12 +105,6 @@ def links_in(words: NDArray) -> NDArray[np.int64]:
 
     EOS is left out on both sides: its row is not asked and its column cannot be chosen. Punctuation is a word like any
     other.
-
-    Args:
-        words: `word_weights`, at least one source word.
-
-    Source:
-        Zenkel, Wuebker and DeNero 2019; Chen et al. 2020, who also compare the two rows.
     """
     return words.argmax(-1)
 
@@ -218,11 +212,6 @@ def score_links(gold: Sequence[SentenceLinks], found: Sequence[frozenset[Link]])
         for true, links in zip(gold, found, strict=True)
     )
     return sum(counts, LinkCounts())
-
-
-def turned(links: frozenset[Link]) -> frozenset[Link]:
-    """The links with source and target exchanged."""
-    return frozenset((target, source) for source, target in links)
 
 
 def grow_diag_final_and(forward: frozenset[Link], backward: frozenset[Link]) -> frozenset[Link]:

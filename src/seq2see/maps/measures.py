@@ -2,7 +2,8 @@
 
 Maps are float32 arrays (examples, layers, heads, query, key), zero at padding, each real row summing to 1. Most
 functions give one number a head, (layers, heads): the mean over all real rows of all examples, so that a long sentence
-counts for its length. Nothing here is ever trained towards: these are readings, not objectives.
+counts for its length. Nothing here is ever trained towards: these are readings, not objectives. Where each comes from
+stands in the README beside this file.
 """
 
 import csv
@@ -30,12 +31,7 @@ def choose_head(error_rates: NDArray) -> tuple[int, int]:
 
 
 def entropy(weights: NDArray) -> NDArray:
-    """How spread each row is, in nats, (..., query); 0 for all weight on one key, log(keys) for uniform.
-
-    Source:
-        Shannon 1948; of attention rows as in Ghader and Monz 2017, "What does Attention in Neural Machine Translation
-        Pay Attention to?".
-    """
+    """How spread each row is, in nats, (..., query); 0 for all weight on one key, log(keys) for uniform."""
     safe = np.where(weights == 0, np.float32(1), weights)  # 0 log 0 is 0
     return -(safe * np.log(safe)).sum(-1)
 
@@ -46,11 +42,7 @@ def effective_keys(weights: NDArray) -> NDArray:
 
 
 def confidence(weights: NDArray) -> NDArray:
-    """The largest weight of each row, (..., query).
-
-    Source:
-        Voita et al. 2019, "Analyzing Multi-Head Self-Attention" (there EOS is left out; here it counts).
-    """
+    """The largest weight of each row, (..., query): Voita et al. 2019, who leave EOS out; here it counts."""
     return weights.max(-1)
 
 
@@ -70,11 +62,7 @@ def _mean_where(values: NDArray, real: NDArray[np.bool_]) -> NDArray[np.float64]
 def offset_share(weights: NDArray, lengths: Sequence[int], offset: int) -> NDArray[np.float64]:
     """Self-attention's share on the token `offset` away: -1 the previous, 0 itself, 1 the next; (layers, heads).
 
-    Rows without such a token (the first one has no previous) are left out of the mean.
-
-    Source:
-        Positional heads of Voita et al. 2019, and Raganato and Tiedemann 2018, as a mean weight rather
-        than a count of maxima.
+    Rows without such a token (the first one has no previous) are left out of the mean. Voita et al. 2019 count maxima.
     """
     size = weights.shape[-1]
     queries = np.arange(max(0, -offset), min(size, size - offset))
@@ -83,22 +71,13 @@ def offset_share(weights: NDArray, lengths: Sequence[int], offset: int) -> NDArr
 
 
 def key_mass(weights: NDArray, query_lengths: Sequence[int], keys: Sequence[int]) -> NDArray[np.float64]:
-    """The mean weight on one given key of each example (0 for BOS, its last one for EOS), (layers, heads).
-
-    Source:
-        Clark et al. 2019, "What Does BERT Look At?", for [CLS] and [SEP].
-    """
+    """The mean weight on one given key of each example (0 for BOS, its last one for EOS), (layers, heads)."""
     picked = np.stack([example[..., key] for example, key in zip(weights, keys, strict=True)])
     return mean_over_rows(picked, query_lengths)
 
 
 def sink_mass(weights: NDArray, query_lengths: Sequence[int]) -> NDArray[np.float64]:
-    """The mean weight on the key of each sentence that gets most: 1 for a sink, 1 / keys if uniform; (layers, heads).
-
-    Source:
-        Xiao et al. 2024, "Efficient Streaming Language Models with Attention Sinks", who describe it on
-        the first token.
-    """
+    """The mean weight on each sentence's key that gets most: 1 for a sink, 1 / keys if uniform; (layers, heads)."""
     most = weights.sum(-2).max(-1)  # (examples, layers, heads)
     return most.sum(0) / np.asarray(query_lengths, dtype=np.float64).sum()
 
@@ -108,10 +87,8 @@ def diagonality(
 ) -> NDArray[np.float64]:
     """How near the weight stays to the straight line from first to last tokens: 1 on it; (layers, heads).
 
-    Source:
-        One minus the guided attention loss of Tachibana et al. 2018, "Efficiently Trainable Text-to-Speech System Based
-        on Deep Convolutional Networks with Guided Attention", with its g = 0.2. We place token n of N at n /
-        (N - 1), so that both ends lie on the line.
+    One minus the guided attention loss of Tachibana et al. 2018, with its g = 0.2. We place token n of N at
+    n / (N - 1), so that both ends lie on the line.
     """
     queries, keys = (
         np.arange(size) / np.maximum(np.asarray(numbers)[:, None] - 1, 1)
@@ -122,20 +99,12 @@ def diagonality(
 
 
 def coverage(weights: NDArray, key_lengths: Sequence[int]) -> NDArray[np.float64]:
-    """How much of each key is looked at over the whole sentence: mean of min(1, sum over rows); (layers, heads).
-
-    Source:
-        Wu et al. 2016, "Google's Neural Machine Translation System", without its logarithm.
-    """
+    """How much of each key is looked at over the whole sentence: mean of min(1, sum over rows); (layers, heads)."""
     return mean_over_rows(np.minimum(weights.sum(-2), 1.0), key_lengths)
 
 
 def jensen_shannon(left: NDArray, right: NDArray) -> NDArray:
-    """How different two sets of rows are, in bits, 0 to 1, (..., query).
-
-    Source:
-        Lin 1991, "Divergence Measures Based on the Shannon Entropy", with equal weights.
-    """
+    """How different two sets of rows are, in bits, 0 to 1, (..., query): Lin 1991, with equal weights."""
     middle = entropy((left + right) / 2)
     return np.maximum(middle - (entropy(left) + entropy(right)) / 2, 0.0) / np.log(2)
 
@@ -143,8 +112,7 @@ def jensen_shannon(left: NDArray, right: NDArray) -> NDArray:
 def head_distance(weights: NDArray, query_lengths: Sequence[int]) -> NDArray[np.float64]:
     """How far each head is from the others of its layer, mean Jensen-Shannon divergence in bits; NaN for a lone head.
 
-    Source:
-        Clark et al. 2019, who sum it over rows; a mean keeps long sentences on the same scale.
+    Clark et al. 2019 sum it over rows; a mean keeps long sentences on the same scale.
     """
     num_layers, num_heads = weights.shape[1:3]
     if num_heads < 2:
@@ -330,11 +298,7 @@ def write_table(rows: Sequence[MeasureRow]) -> str:
 
 
 def read_table(file: Path) -> list[MeasureRow]:
-    """The rows of a `metrics.csv`; none if there is no such file.
-
-    Raises:
-        ValueError: the file is damaged.
-    """
+    """The rows of a `metrics.csv`; none if there is no such file. A damaged one is a ValueError."""
     if not file.is_file():
         return []
     with file.open(encoding="utf-8", newline="") as stream:

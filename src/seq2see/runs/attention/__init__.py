@@ -9,14 +9,19 @@ from seq2see.decoding import device_of, load
 from seq2see.maps import AttentionLog, page
 from seq2see.maps.attended import aligning_head
 from seq2see.maps.drawing import Choice, csv_table, in_terminal, labelled_maps, svg_figure
-from seq2see.maps.links import LinkCounts, grow_diag_final_and, read_links, score_links, turned
+from seq2see.maps.links import LinkCounts, grow_diag_final_and, read_links, score_links
 from seq2see.options import AttentionFormat, AttentionOptions
 from seq2see.runs.attention.choice import choose, log_of, read_texts
 from seq2see.runs.translate import speak_utf8
 
 __all__ = ["attention", "command", "log_of"]
 
-TEXT_KEYS = ("ckpt", "run", "input", "target", "output", "layer", "head", "step", "norms")
+MAP_KEYS = ("output", "layer", "head", "norms")
+KEYS = {  # of the three things to look at, and what goes with each
+    "ckpt": (*MAP_KEYS, "input", "target", "average"),
+    "run": (*MAP_KEYS, "step"),
+    "gold": ("hypothesis", "reverse"),
+}
 
 
 def command(options: AttentionOptions) -> None:
@@ -63,26 +68,18 @@ def attention(options: AttentionOptions) -> Path | None:
 
 
 def _check(options: AttentionOptions) -> None:
-    if options.gold is not None:
-        given = [name for name in TEXT_KEYS if getattr(options, name) not in (None, False)]
-        if given:
-            raise ValueError(f"gold= scores links, {given[0]}= shows maps: set one of them")
-        if options.hypothesis is None:
-            raise ValueError("hypothesis is missing: name the file of links that gold= is to score")
-        return
-    for name in ("hypothesis", "reverse"):
-        if getattr(options, name) is not None:
-            raise ValueError(f"{name}= needs gold=, the file of true links to score against")
-    if (options.ckpt is None) == (options.run is None):
+    chosen = [name for name in KEYS if getattr(options, name) is not None]
+    if len(chosen) != 1:
         raise ValueError(
             "set ckpt= (a checkpoint, for any text), run= (a run folder, for its log) or gold= (links to score), "
             "one of them"
         )
-    for name in ("input", "target", "average"):
-        if options.run is not None and getattr(options, name) is not None:
-            raise ValueError(f"{name}= is for ckpt=: the log of a run has texts of its own")
-    if options.ckpt is not None and options.step is not None:
-        raise ValueError("step= is for run=, whose log has many steps: a checkpoint is of one")
+    for name in dict.fromkeys(key for keys in KEYS.values() for key in keys if key not in KEYS[chosen[0]]):
+        if getattr(options, name) not in (None, False):
+            owners = " or ".join(f"{owner}=" for owner, keys in KEYS.items() if name in keys)
+            raise ValueError(f"{name}= is for {owners}, and {chosen[0]}= is set: leave out one of them")
+    if options.gold is not None and options.hypothesis is None:
+        raise ValueError("hypothesis is missing: name the file of links that gold= is to score")
 
 
 def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
@@ -119,7 +116,7 @@ def _scored_links(options: AttentionOptions) -> list[str]:
     if "reverse" in sets:
         lines[2] += ", read as " + ("source-target, as the hypothesis" if options.reverse_turned else "target-source")
         if not options.reverse_turned:
-            sets["reverse"] = list(map(turned, sets["reverse"]))
+            sets["reverse"] = [frozenset((i, j) for j, i in links) for links in sets["reverse"]]
         both = list(zip(sets["hypothesis"], sets["reverse"], strict=True))
         sets["intersection"] = [one & other for one, other in both]
         sets["union"] = [one | other for one, other in both]

@@ -25,17 +25,11 @@ MOST_CELLS = 2**28  # of all maps together: 1 GB
 
 
 class Line(NamedTuple):
-    """A line to look at.
+    """A line to look at."""
 
-    Attributes:
-        number: in its file, from 1.
-        source: its text.
-        target: what the decoder is to be fed; None: what the model writes.
-    """
-
-    number: int
+    number: int  # in its file, from 1
     source: str
-    target: str | None = None
+    target: str | None = None  # what the decoder is to be fed; None: what the model writes
 
 
 def read_texts(path: str | None, target: str | None) -> list[Line]:
@@ -138,10 +132,7 @@ def _check_size(trained: Trained, sources: Sequence[Sequence[int]], targets: Seq
 def choose(options: AttentionOptions, log: AttentionLog, aligning: CrossHead | None) -> Choice:
     """What was asked for; of cross attention else the head that aligns best, of the others the last layer.
 
-    Args:
-        options: `kind`, `layer`, `head`, `step` and `norms`.
-        log: what there is to choose from, at least one step.
-        aligning: what `aligning_head` found; None: the head with the lowest alignment error rate in the log.
+    `aligning` is what `aligning_head` found; None: the head with the lowest alignment error rate in the log.
 
     Raises:
         ValueError: there is no such layer, head or step, or it has no norms.
