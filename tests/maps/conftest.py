@@ -10,12 +10,12 @@ import pytest
 import torch
 from tabs import browser, open_html  # noqa: F401
 
-from seq2see.data import Batch
+from seq2see.data import Batch, EncodedPairs
+from seq2see.data.encoded import Texts
 from seq2see.maps import AttentionLog, Example, Maps
-from seq2see.maps.arrays import visible
+from seq2see.maps.arrays import KINDS, lengths, visible
 from seq2see.maps.measures import HeadEffects
 from seq2see.options import ModelOptions
-from seq2see.text import BOS, EOS, PAD
 from seq2see.transformer import Transformer
 
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64, 100, 200, 300, 400, 600, 800, 1000, 1200)
@@ -70,35 +70,23 @@ def softmax(logits: np.ndarray, visible: np.ndarray) -> np.ndarray:
 
 def planted_maps(log: AttentionLog, step: int, seed: int = 0) -> Maps:
     """What a model that learns to align could attend to after `step` steps."""
-    learned = {kind: np.zeros(_shape(log, kind), np.float32) for kind in ("encoder", "decoder", "cross")}
-    for index, example in enumerate(log.examples):
-        num_sources, num_targets = len(example.source_tokens), len(example.target_tokens)
-        for kind, num_queries, num_keys in (
-            ("encoder", num_sources, num_sources),
-            ("decoder", num_targets, num_targets),
-            ("cross", num_targets, num_sources),
-        ):
-            block = learned[kind][index]
-            for layer, head in np.ndindex(block.shape[:2]):
-                wanted = _wanted_keys(kind, layer, head, num_queries, num_keys, example.links or ())
-                block[layer, head, np.arange(num_queries), wanted] = 1
     maps = []
-    for number, kind in enumerate(("encoder", "decoder", "cross")):
-        noise = np.random.default_rng([seed, number]).normal(size=learned[kind].shape)
-        later = np.random.default_rng([seed, number, step]).normal(size=learned[kind].shape)
-        layers, heads = np.indices(noise.shape[1:3])
+    for number, kind in enumerate(KINDS):
+        cells = log.visible(kind)
+        num_layers = log.model["num_encoder_layers" if kind == "encoder" else "num_decoder_layers"]
+        learned = np.zeros((len(cells), num_layers, log.model["num_heads"], *cells.shape[1:]), np.float32)
+        for index, (example, *sizes) in enumerate(zip(log.examples, *lengths(kind, log.examples), strict=True)):
+            for layer, head in np.ndindex(learned.shape[1:3]):
+                wanted = _wanted_keys(kind, layer, head, *sizes, example.links or ())
+                learned[index, layer, head, np.arange(sizes[0]), wanted] = 1
+        noise = np.random.default_rng([seed, number]).normal(size=learned.shape)
+        later = np.random.default_rng([seed, number, step]).normal(size=learned.shape)
+        layers, heads = np.indices(learned.shape[1:3])
         start = np.array([[3.6, 4.6, 5.0, 4.2], [5.2, 4.4, 4.8, 5.8]])[layers % 2, heads % 4]
-        progress = 1 / (1 + np.exp(-2.2 * (np.log(step + 1) - start)))
-        sharp = progress[None, :, :, None, None]
-        logits = 0.9 * noise * (1 - 0.3 * sharp) + 0.15 * later + 5.2 * sharp * learned[kind]
-        maps.append(softmax(logits, log.visible(kind)[:, None, None]))
+        sharp = (1 / (1 + np.exp(-2.2 * (np.log(step + 1) - start))))[None, :, :, None, None]
+        logits = 0.9 * noise * (1 - 0.3 * sharp) + 0.15 * later + 5.2 * sharp * learned
+        maps.append(softmax(logits, cells[:, None, None]))
     return Maps(*maps)
-
-
-def _shape(log: AttentionLog, kind: str) -> tuple[int, ...]:
-    layers = log.model["num_encoder_layers" if kind == "encoder" else "num_decoder_layers"]
-    cells = log.visible(kind)
-    return (len(cells), layers, log.model["num_heads"], *cells.shape[1:])
 
 
 def _wanted_keys(
@@ -175,12 +163,7 @@ def planted_log(
 def planted_effects() -> HeadEffects:
     """Head h of layer l costs 0.1 l + 0.01 h nats and a twelfth of the pairs when it is off."""
     costs = 0.1 * np.arange(2)[:, None] + 0.01 * np.arange(4)
-    kinds = ("encoder", "decoder", "cross")
-    return HeadEffects(
-        {kind: costs / 2 for kind in kinds},
-        {kind: costs for kind in kinds},
-        {kind: np.full((2, 4), -1 / 12) for kind in kinds},
-    )
+    return HeadEffects(*(dict.fromkeys(KINDS, own) for own in (costs / 2, costs, np.full((2, 4), -1 / 12))))
 
 
 def _hypothesis(example: Example, progress: float) -> str:
@@ -204,15 +187,8 @@ def make_maps() -> Callable[..., Maps]:
 def small_model(**options: object) -> Transformer:
     """Two heads of width 8 in three encoder layers and one decoder layer, untrained, with dropout."""
     torch.manual_seed(0)
-    sizes = {
-        "d_model": 16,
-        "d_ff": 32,
-        "num_heads": 2,
-        "num_encoder_layers": 3,
-        "num_decoder_layers": 1,
-        "dropout": 0.3,
-    }
-    return Transformer(ModelOptions(**{**sizes, **options}), 12, 14)
+    sizes = {"d_model": 16, "d_ff": 32, "num_heads": 2, "num_encoder_layers": 3, "num_decoder_layers": 1}
+    return Transformer(ModelOptions(**{**sizes, "dropout": 0.3, **options}), 12, 14)
 
 
 @pytest.fixture
@@ -224,12 +200,5 @@ def make_model() -> Callable[..., Transformer]:
 @pytest.fixture
 def batch() -> Batch:
     """Three pairs: different lengths on both sides, one of them a lone EOS."""
-    texts = ([[5, 6, 7, 8], [9], [4, 5]], [[6, 5], [7, 8, 9, 10, 11], []])
-    sources, targets = ([torch.tensor([*ids, EOS]) for ids in side] for side in texts)
-    src, tgt_out = (
-        torch.nn.utils.rnn.pad_sequence(side, batch_first=True, padding_value=PAD) for side in (sources, targets)
-    )
-    tgt_in = torch.full_like(tgt_out, PAD)
-    for row, target in enumerate(targets):
-        tgt_in[row, : len(target)] = torch.tensor([BOS, *target[:-1].tolist()])
-    return Batch(torch.arange(3), src, src != PAD, tgt_in, tgt_out)
+    sources, targets = [[5, 6, 7, 8], [9], [4, 5]], [[6, 5], [7, 8, 9, 10, 11], []]
+    return EncodedPairs(Texts.of(sources), Texts.of(targets), ids=np.arange(3)).batch(np.arange(3))

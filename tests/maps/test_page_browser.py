@@ -358,7 +358,11 @@ def test_maps_of_two_different_texts_are_not_subtracted(show, make_log):
 
 
 def test_what_a_head_is_worth_stands_beside_its_map_and_in_the_table(show, make_log):
-    tab = show(make_log(steps=(0, 100, 1200), variants=True), address="#kind=decoder&pair=1&layer=2&head=4&step=1200")
+    tab = show(make_log(steps=(0, 100, 1200), variants=True), address="#kind=decoder&pair=1&layer=1&head=1&step=1200")
+    assert tab.inner_text("#worth") == "head off: loss \u00b10.000, exact match \u22120.08"
+    tab.evaluate("location.hash = '#kind=decoder&pair=1&layer=2&head=4&step=1200'")
+    until(tab, "document.querySelector('#plate-title').textContent.endsWith('layer 2, head 4')")
+    settle(tab)
     assert tab.inner_text("#worth") == "head off: loss +0.130, exact match \u22120.08"
     tab.click("#ledger >> text=off: loss")
     settle(tab)
