@@ -13,11 +13,18 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from planted import planted_log
 from tabs import needs_browser, press, settle, until
 
 from seq2see.maps import AttentionLog, Example, Maps, page
 
 pytestmark = needs_browser
+
+
+@pytest.fixture(scope="module")
+def log() -> AttentionLog:
+    """Of three steps, with norms, own outputs and what heads are worth."""
+    return planted_log(steps=(0, 100, 1200), variants=True)
 
 
 @pytest.fixture
@@ -42,12 +49,20 @@ def labels(tab, axis: str) -> list[str]:
     return tab.evaluate(f"Array.from(document.querySelectorAll('#plate [data-{axis}]'), (label) => label.textContent)")
 
 
+def go(tab, address: str) -> None:
+    """Pastes another view into the address."""
+    turn = tab.evaluate("document.documentElement.dataset.turn")
+    tab.evaluate(f"location.hash = '{address}'")
+    until(tab, f"document.documentElement.dataset.turn !== '{turn}'")
+    settle(tab)
+
+
 def readout(tab) -> float:
     return float(tab.inner_text(".readout"))
 
 
-def test_the_first_view_is_the_best_aligned_head_read_in_words_with_the_slider_in_sight(show, make_log):
-    tab = show(make_log(variants=True), width=1366, height=768)
+def test_the_first_view_is_the_best_aligned_head_read_in_words_with_the_slider_in_sight(show, log):
+    tab = show(log, width=1366, height=768)
     assert tab.inner_text("#plate-title").startswith("Cross-attention, layer ")
     assert "when predicting \u201csieht\u201d" in tab.inner_text("#said")
     assert "goes to \u201csees\u201d. This is the true link." in tab.inner_text("#said")
@@ -57,18 +72,8 @@ def test_the_first_view_is_the_best_aligned_head_read_in_words_with_the_slider_i
     assert box["y"] + box["height"] <= 768
 
 
-def test_the_slider_moves_the_map_the_scores_and_the_hypothesis(show, make_log):
-    tab = show(make_log())
-    before, texts = cells_of(tab), tab.inner_text("#texts")
-    tab.focus("#step")
-    press(tab, "Home")
-    assert cells_of(tab) != before and tab.inner_text("#texts") != texts
-    assert tab.inner_text("#step-name").startswith("step 0")
-    assert tab.get_attribute("#step", "aria-valuetext").startswith("step 0") and "step=0" in tab.url
-
-
-def test_play_walks_through_training_and_stops(show, make_log):
-    tab = show(make_log(steps=(0, 100, 1000)))
+def test_play_walks_through_training_and_the_slider_moves_map_scores_and_hypothesis(show, log):
+    tab = show(log)
     tab.evaluate(
         "(() => { const name = document.querySelector('#step-name'); window.seen = [];"
         " new MutationObserver(() => window.seen.push(name.textContent)).observe(name, { childList: true });"
@@ -80,12 +85,17 @@ def test_play_walks_through_training_and_stops(show, make_log):
     until(tab, "window.pressed.includes('true') && window.pressed.at(-1) === 'false'")
     settle(tab)
     seen = [name.split(",")[0] for name in tab.evaluate("window.seen")]
-    assert list(dict.fromkeys(seen)) == ["step 0", "step 100", "step 1\u202f000"]
+    assert list(dict.fromkeys(seen)) == ["step 0", "step 100", "step 1\u202f200"]
     assert tab.input_value("#step") == "2"
+    before, texts = cells_of(tab), tab.inner_text("#texts")
+    tab.focus("#step")
+    press(tab, "Home")
+    assert cells_of(tab) != before and tab.inner_text("#texts") != texts
+    assert tab.inner_text("#step-name").startswith("step 0")
+    assert tab.get_attribute("#step", "aria-valuetext").startswith("step 0") and "step=0" in tab.url
 
 
-def test_arrow_keys_move_the_cell_and_the_sentence_follows(show, make_log):
-    log = make_log()
+def test_arrow_keys_move_the_cell_and_the_sentence_follows(show, log):
     tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&row=1&column=1")
     assert readout(tab) == pytest.approx(log.maps(1200).cross[0, 1, 2, 0, 0], abs=0.01)
     tab.focus("#plate")
@@ -98,8 +108,8 @@ def test_arrow_keys_move_the_cell_and_the_sentence_follows(show, make_log):
     assert "row=2&column=1-3" in tab.url
 
 
-def test_everything_can_be_reached_with_the_keyboard(show, make_log):
-    tab = show(make_log(steps=(0, 100), variants=True))
+def test_everything_can_be_reached_with_the_keyboard(show, log):
+    tab = show(log)
     reached = set()
     for _ in range(90):
         tab.keyboard.press("Tab")
@@ -116,30 +126,24 @@ def test_everything_can_be_reached_with_the_keyboard(show, make_log):
     assert wanted <= reached
 
 
-def test_tabs_and_heads_follow_the_arrow_keys(show, make_log):
-    tab = show(make_log())
+def test_tabs_and_heads_follow_the_arrow_keys_and_rows_can_be_named_for_what_they_read(show, log):
+    tab = show(log, address="#kind=cross&pair=1&layer=2&head=4&step=1200&row=1&column=1")
+    assert labels(tab, "row")[0] == "heute" and "0 hit" in tab.inner_text("#marks")
+    tab.click("#rows [data-value=reads]")
+    settle(tab)
+    assert labels(tab, "row")[0] == "<bos>" and "8 hit" in tab.inner_text("#marks")
     tab.focus("#tab-cross")
     press(tab, "ArrowLeft")
     assert tab.get_attribute("#tab-decoder", "aria-selected") == "true"
     assert tab.evaluate("document.activeElement.id") == "tab-decoder"
     assert tab.locator("path.hidden-cells").count() == 1, "cells that come later are hatched"
     tab.focus("#thumbs [aria-pressed=true]")
-    press(tab, "ArrowRight")
+    press(tab, "ArrowLeft")
     assert tab.evaluate("document.activeElement.getAttribute('aria-label')").startswith("Layer ")
     assert tab.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
 
 
-def test_rows_can_be_named_for_what_they_read(show, make_log):
-    tab = show(make_log(), address="#kind=cross&pair=1&layer=2&head=4&step=1200&row=1&column=1")
-    assert labels(tab, "row")[0] == "heute" and "0 hit" in tab.inner_text("#marks")
-    tab.click("#rows [data-value=reads]")
-    settle(tab)
-    assert labels(tab, "row")[0] == "<bos>"
-    assert "8 hit" in tab.inner_text("#marks")
-
-
-def test_two_steps_compare_as_a_signed_map(show, make_log):
-    log = make_log()
+def test_two_steps_compare_as_a_signed_map(show, log):
     tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&row=2&column=5")
     tab.select_option("#other-step", "0")
     settle(tab)
@@ -149,8 +153,8 @@ def test_two_steps_compare_as_a_signed_map(show, make_log):
     assert "with=0.2.3" in tab.url
 
 
-def test_the_table_sorts_by_any_measure(show, make_log):
-    tab = show(make_log())
+def test_the_table_sorts_by_any_measure(show, log):
+    tab = show(log)
     tab.click("#ledger th button:has-text('entropy')")
     values = [float(text) for text in tab.locator("#ledger tbody td:nth-child(7) span").all_inner_texts()]
     assert values == sorted(values, reverse=True)
@@ -167,20 +171,14 @@ def test_the_address_brings_back_the_view_and_what_it_leaves_out_is_as_usual(sho
     assert tab.url.endswith(address)
     assert tab.inner_text("#plate-title") == "Encoder self-attention, layer 1, head 2"
     assert tab.locator("path.chosen-join").count() == 1
-    for pasted, words in (
-        ("#kind=cross&pair=1&layer=2&head=3&step=1200&cells=norms&scale=sqrt&with=0.1.1", ", norms"),
-        ("#kind=cross&pair=1&layer=2&head=3&step=100", ""),
-    ):
-        tab.evaluate(f"location.hash = '{pasted}'")
-        step = "step 100" if "step=100" in pasted + "&" and "1200" not in pasted else "step 1\u202f200"
-        until(tab, f"document.querySelector('#step-name').textContent.startsWith('{step}')")
-        settle(tab)
-        assert ("norms" in tab.inner_text("#plate-title")) == ("minus" in tab.inner_text("#plate-title")) == bool(words)
+    go(tab, "#kind=cross&pair=1&layer=2&head=3&step=1200&cells=norms&scale=sqrt&with=0.1.1")
+    assert "norms" in tab.inner_text("#plate-title") and "minus" in tab.inner_text("#plate-title")
+    go(tab, "#kind=cross&pair=1&layer=2&head=3&step=100")
+    assert tab.inner_text("#plate-title") == "Cross-attention, layer 2, head 3"
     assert "scale" not in tab.url and "with" not in tab.url
 
 
-def test_a_page_made_with_a_view_opens_with_it_until_the_address_has_another(show, make_log):
-    log = make_log(steps=(0, 100, 1200), variants=True)
+def test_a_page_made_with_a_view_opens_with_it_until_the_address_has_another(show, log):
     html = page.render(log, view={"kind": "decoder", "layer": 1, "head": 4, "step": 100, "cells": "norms"})
     tab = show(log, html=html)
     assert tab.inner_text("#plate-title") == "Decoder self-attention, layer 1, head 4, norms"
@@ -191,8 +189,7 @@ def test_a_page_made_with_a_view_opens_with_it_until_the_address_has_another(sho
     assert other.inner_text("#step-name").startswith("step 0")
 
 
-def test_svg_and_csv_hold_the_view(show, make_log, tmp_path: Path):
-    log = make_log()
+def test_svg_and_csv_hold_the_view(show, log, tmp_path: Path):
     tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&row=2&column=5")
     with tab.expect_download() as waiting:
         tab.click("#save-svg")
@@ -222,8 +219,8 @@ def test_colours_follow_the_system_and_the_button(show, make_log, scheme: str):
     assert cells_of(tab) != before
 
 
-def test_it_is_usable_at_360_pixels(show, make_log):
-    tab = show(make_log(), width=360, height=740)
+def test_it_is_usable_at_360_pixels(show, log):
+    tab = show(log, width=360, height=740)
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     box = tab.locator("#cells").bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 360 and box["width"] > 150
@@ -292,8 +289,7 @@ def test_a_log_of_one_step_without_truth_has_no_tape_and_no_marks(show, make_map
     assert "reference" not in tab.inner_text("#texts")
 
 
-def test_norms_take_the_place_of_weights_on_the_page_in_the_address_and_in_words(show, make_log):
-    log = make_log(steps=(0, 100, 1200), variants=True)
+def test_norms_take_the_place_of_weights_on_the_page_in_the_address_and_in_words(show, log):
     place = "#kind=cross&pair=1&layer=2&head=3&step=1200&row=9&column=9"
     tab = show(log, address=place)
     canvases = ("#cells", "#thumbs canvas", "#film canvas")
@@ -311,8 +307,7 @@ def test_norms_take_the_place_of_weights_on_the_page_in_the_address_and_in_words
     assert "cells" not in again.url and readout(again) == weight
 
 
-def test_own_outputs_have_their_own_words_rows_and_marks_at_each_step(show, make_log):
-    log = make_log(steps=(0, 100, 1200), variants=True)
+def test_own_outputs_have_their_own_words_rows_and_marks_at_each_step(show, log):
     tab = show(log, address="#kind=cross&pair=3&layer=1&head=1&step=100")
     tab.click("#fed >> text=own output")
     settle(tab)
@@ -343,8 +338,7 @@ def test_own_outputs_have_their_own_words_rows_and_marks_at_each_step(show, make
     assert "fed" not in tab.url
 
 
-def test_maps_of_two_different_texts_are_not_subtracted(show, make_log):
-    log = make_log(steps=(0, 100, 1200), variants=True)
+def test_maps_of_two_different_texts_are_not_subtracted(show, log):
     tab = show(log, address="#kind=cross&pair=3&layer=1&head=1&step=100&fed=output&with=1200.1.1")
     assert "different texts" in tab.inner_text("#compare-note")
     assert "minus" not in tab.inner_text("#plate-title")
@@ -357,12 +351,10 @@ def test_maps_of_two_different_texts_are_not_subtracted(show, make_log):
     assert tab.inner_text("#compare-note") == "" and "minus" in tab.inner_text("#plate-title")
 
 
-def test_what_a_head_is_worth_stands_beside_its_map_and_in_the_table(show, make_log):
-    tab = show(make_log(steps=(0, 100, 1200), variants=True), address="#kind=decoder&pair=1&layer=1&head=1&step=1200")
+def test_what_a_head_is_worth_stands_beside_its_map_and_in_the_table(show, log):
+    tab = show(log, address="#kind=decoder&pair=1&layer=1&head=1&step=1200")
     assert tab.inner_text("#worth") == "head off: loss \u00b10.000, exact match \u22120.08"
-    tab.evaluate("location.hash = '#kind=decoder&pair=1&layer=2&head=4&step=1200'")
-    until(tab, "document.querySelector('#plate-title').textContent.endsWith('layer 2, head 4')")
-    settle(tab)
+    go(tab, "#kind=decoder&pair=1&layer=2&head=4&step=1200")
     assert tab.inner_text("#worth") == "head off: loss +0.130, exact match \u22120.08"
     tab.click("#ledger >> text=off: loss")
     settle(tab)
