@@ -68,7 +68,7 @@ def planted_maps(log: AttentionLog, step: int, seed: int = 0) -> Maps:
     """What a model that learns to align could attend to after `step` steps."""
     maps = []
     for number, kind in enumerate(KINDS):
-        cells = log.visible(kind)
+        cells = visible(kind, log.examples)
         num_layers = log.model["num_encoder_layers" if kind == "encoder" else "num_decoder_layers"]
         learned = np.zeros((len(cells), num_layers, log.model["num_heads"], *cells.shape[1:]), np.float32)
         for index, (example, *sizes) in enumerate(zip(log.examples, *lengths(kind, log.examples), strict=True)):

@@ -9,7 +9,7 @@ import torch
 from seq2see.data import Batch
 from seq2see.decoding import Hypothesis, LengthLimit, greedy
 from seq2see.maps import AttentionLog, Example, Maps
-from seq2see.maps.arrays import KINDS
+from seq2see.maps.arrays import KINDS, visible
 from seq2see.maps.capture import capture, fed_back, snapshot
 from seq2see.options import NormOrder, Position, Score
 from seq2see.text import BOS, EOS, PAD
@@ -38,7 +38,7 @@ def test_rows_sum_to_one_and_hidden_cells_are_zero_whatever_the_model(options: d
     log.append(0, maps, hypothesis_tokens=tokens)
     assert set(maps.named()) == set(Maps._fields)
     for name, array in maps.named().items():
-        cells = log.visible(name, 0)
+        cells = visible(name, log.examples, tokens)
         assert array.shape[:3] == (3, 3 if name.startswith("encoder") else 1, 2)
         assert array.dtype == np.float32
         assert (array[np.broadcast_to(~cells[:, None, None], array.shape)] == 0).all()
@@ -117,14 +117,14 @@ def test_an_output_that_is_the_reference_is_told_without_decoding(
         return greedy(model, src, *rest, **options)
 
     monkeypatch.setattr("seq2see.maps.capture.greedy", watched)
-    found = snapshot(model, own_words, limit=LIMIT).hypotheses
+    _, found = snapshot(model, own_words, limit=LIMIT)
     assert [own[::2] for own in found] == [own[::2] for own in said]
     assert [own.score for own in found] == pytest.approx([own.score for own in said], abs=1e-5)
     wanted = [row for row, own in enumerate(said) if row == 0 or not own.ended]  # cut at the limit, or wrong
     assert decoded == batch.src[wanted].tolist()
     short = LengthLimit(ratio=0.0, slack=1)
     cut = greedy(model, batch.src, batch.src_mask, max_lengths=[short.of(length) for length in range(1, 4)])
-    found = snapshot(model, own_words, limit=short).hypotheses
+    _, found = snapshot(model, own_words, limit=short)
     assert [own[::2] for own in found] == [own[::2] for own in cut], "the limit holds for references too"
 
 

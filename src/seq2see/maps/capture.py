@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,18 +19,6 @@ from seq2see.text import EOS, PAD
 from seq2see.transformer import Transformer
 
 MOST_LONGER = 4  # tokens: a model that has not learned to stop writes on and on, which takes long and shows nothing
-
-
-class Snapshot(NamedTuple):
-    """What a model attends to, and what it says.
-
-    Args:
-        maps: of the references, and of the hypotheses (`*_free`), with norms.
-        hypotheses: the model's own outputs, one a pair.
-    """
-
-    maps: Maps
-    hypotheses: list[Hypothesis]
 
 
 def capture(model: Transformer, batch: Batch, *, norms: bool = False) -> Maps:
@@ -56,17 +43,17 @@ def capture_with_logits(model: Transformer, batch: Batch, *, norms: bool = False
     return Maps(**encoder, **decoder), logits
 
 
-def snapshot(model: Transformer, batch: Batch, *, limit: LengthLimit) -> Snapshot:
-    """`capture` with norms, and the same once more with the model's own greedy outputs fed in place of the references.
+def snapshot(model: Transformer, batch: Batch, *, limit: LengthLimit) -> tuple[Maps, list[Hypothesis]]:
+    """`capture` with norms, of the references and (`*_free`) of the model's own greedy outputs, and these outputs.
 
-    These are no longer than `limit` says, nor more than `MOST_LONGER` tokens longer than the longest reference.
+    They are no longer than `limit` says, nor more than `MOST_LONGER` tokens longer than the longest reference.
     """
     with evaluation_mode(model):
         encoder, memory = _encoder_maps(model, batch, norms=True)
         decoder, logits = _decoder_maps(model, batch, memory, norms=True)
         hypotheses = _outputs(model, batch, logits, limit)
         free, _ = _decoder_maps(model, fed_back(batch, hypotheses), memory, norms=True)
-    return Snapshot(with_free(Maps(**encoder, **decoder), free), hypotheses)
+    return with_free(Maps(**encoder, **decoder), free), hypotheses
 
 
 def with_free(maps: Maps, free: dict[str, NDArray]) -> Maps:

@@ -12,9 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from seq2see.atomic_write import whole_binary_file, write_bytes
 from seq2see.maps import arrays
 from seq2see.maps.arrays import Maps
@@ -44,11 +41,11 @@ class StoredLog:
         model: Mapping[str, int],
         max_megabytes: float = 64.0,
     ) -> Self:
-        """Start an empty log.
+        """Start an empty log of these pairs, in the maps' order.
 
         Args:
             folder: made if missing, usually `RUN/attention`; None keeps the log in memory.
-            examples: the pairs whose maps will be stored, in the maps' order.
+            examples: at least one.
             model: d_model, num_heads, num_encoder_layers, num_decoder_layers.
             max_megabytes: limit for the step files together, in millions of bytes; steps are thinned to keep it.
 
@@ -142,15 +139,6 @@ class StoredLog:
         except ValueError as error:
             raise ValueError(f"{error}; delete it and its entry in index.json, or log the run again") from error
 
-    def visible(self, name: str, step: int | None = None) -> NDArray[np.bool_]:
-        """Which cells of these maps may hold weight, (examples, query, key): not padding, not later ones.
-
-        Args:
-            name: a field of `Maps`.
-            step: for `*_free`, whose sizes change from step to step.
-        """
-        return arrays.visible(name, self.examples, None if step is None else self.at(step).hypothesis_tokens)
-
     def lengths(self, name: str, step: int) -> tuple[list[int], list[int]]:
         """How many queries and how many keys each example has in these maps; `name` is a field of `Maps`."""
         return arrays.lengths(name, self.examples, self.at(step).hypothesis_tokens)
@@ -176,8 +164,8 @@ class StoredLog:
 
         Args:
             step: optimiser steps so far.
-            maps: float32, as `Maps` says; padding beyond the longest example is cut, hidden cells are set to zero.
-            epoch: epochs so far, may be fractional.
+            maps: padding beyond the longest example is cut, hidden cells are set to zero.
+            epoch: may be fractional.
             scores: by their logged names, such as "train/loss", "val/exact_match".
             hypotheses: what the model says now for each example.
             hypothesis_tokens: labels of the outputs that `*_free` maps are of, "<eos>" last where it was reached.
