@@ -254,7 +254,10 @@ def test_the_page_opens_with_what_was_chosen(small_run: Path, texts: dict[str, s
         (["kind=self"], "expected one of [cross, encoder, decoder]"),
         (["run=here"], "one of them"),
         (["gold=g"], "one of them"),
-        (["gold=g", "ckpt=null", "input=null", "norms=true"], "norms= is for ckpt= or run=, and gold= is set: leave out one of them"),
+        (
+            ["gold=g", "ckpt=null", "input=null", "norms=true"],
+            "norms= is for ckpt= or run=, and gold= is set: leave out one of them",
+        ),
         (["step=-1"], "step (-1) must not be negative"),
         (["step=3"], "step= is for run=, and ckpt= is set"),
         (["reverse=r"], "reverse= is for gold=, and ckpt= is set"),
