@@ -14,8 +14,9 @@ from seq2see.decoding import greedy
 from seq2see.maps import ablation
 from seq2see.maps.ablation import head_effects
 from seq2see.maps.arrays import KINDS
+from seq2see.maps.capture import fed_back
 from seq2see.options import NormOrder, Position
-from seq2see.text import EOS, PAD
+from seq2see.text import PAD
 
 
 def spread_out(model) -> None:
@@ -59,12 +60,7 @@ def test_exact_match_is_what_greedy_decoding_would_give(batch: Batch, make_model
     model = make_model()
     spread_out(model)
     said = greedy(model, batch.src, batch.src_mask, max_lengths=[12] * 3)
-    rows = [torch.tensor([*one.ids, *[EOS] * one.ended]) for one in said]
-    own = batch._replace(tgt_out=torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD))
-    shifted = torch.cat((torch.full((3, 1), 2), own.tgt_out[:, :-1]), 1)
-    shifted[:, 0] = batch.tgt_in[0, 0]
-    own = own._replace(tgt_in=torch.where(own.tgt_out != PAD, shifted, PAD))
-    effects = head_effects(model, own)  # with all heads every output is right
+    effects = head_effects(model, fed_back(batch, said))  # with all heads every output is right
     for kind, layer, head in (("encoder", 1, 0), ("decoder", 0, 1), ("cross", 0, 0)):
         without = greedy(silenced(model, kind, layer, head), batch.src, batch.src_mask, max_lengths=[12] * 3)
         same = [one.ids == other.ids for one, other in zip(said, without, strict=True)]
@@ -91,14 +87,6 @@ def test_importance_is_the_slope_of_each_pairs_loss_as_the_head_fades(batch: Bat
     assert effects.importance["cross"][0, 0] == pytest.approx(np.mean(slopes), rel=0.02, abs=1e-5)
 
 
-def test_a_head_that_adds_nothing_is_worth_nothing(batch: Batch, make_model) -> None:
-    model = silenced(make_model(), "decoder", 0, 1)
-    effects = head_effects(model, batch)
-    assert effects.importance["decoder"][0, 1] == 0
-    assert effects.ablation_loss["decoder"][0, 1] == pytest.approx(0, abs=1e-6)
-    assert effects.ablation_exact_match["decoder"][0, 1] == 0
-
-
 def test_shared_layers_are_switched_off_at_one_depth_alone(batch: Batch, make_model) -> None:
     model = make_model(share_layers=True)
     spread_out(model)
@@ -109,23 +97,20 @@ def test_shared_layers_are_switched_off_at_one_depth_alone(batch: Batch, make_mo
     assert effects.ablation_loss["encoder"][1, 0] == pytest.approx(mean_loss(model, batch) - whole, abs=1e-6)
 
 
-def test_nothing_is_left_behind(batch: Batch, make_model) -> None:
-    model = make_model(position=Position.rope).train()
+def test_nothing_is_left_behind_and_many_heads_are_measured_in_pieces_with_the_same_result(
+    batch: Batch, make_model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = silenced(make_model(position=Position.rope).train(), "decoder", 0, 1)
+    spread_out(model)
     state = torch.get_rng_state()
     with torch.inference_mode():  # as at the end of a validation
-        head_effects(model, batch)
+        at_once = head_effects(model, batch)
     assert model.training and torch.equal(torch.get_rng_state(), state)
     assert all(parameter.grad is None for parameter in model.parameters())
     assert all(not module._forward_pre_hooks for module in model.modules())
-
-
-def test_many_heads_are_measured_in_pieces_with_the_same_result(
-    batch: Batch, make_model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = make_model()
-    spread_out(model)
-    at_once = head_effects(model, batch)
     monkeypatch.setattr(ablation, "MOST_NUMBERS", 1)
     one_by_one = head_effects(model, batch)
     for kind in KINDS:
         np.testing.assert_allclose(one_by_one.ablation_loss[kind], at_once.ablation_loss[kind], atol=1e-6)
+    worth = [own["decoder"][0, 1] for own in at_once]  # of a head that adds nothing
+    assert worth == pytest.approx([0, 0, 0], abs=1e-6)

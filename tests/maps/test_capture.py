@@ -9,7 +9,7 @@ import torch
 from seq2see.data import Batch
 from seq2see.decoding import Hypothesis, LengthLimit, greedy
 from seq2see.maps import AttentionLog, Example, Maps
-from seq2see.maps.arrays import KINDS
+from seq2see.maps.arrays import KINDS, visible
 from seq2see.maps.capture import capture, fed_back, snapshot
 from seq2see.options import NormOrder, Position, Score
 from seq2see.text import BOS, EOS, PAD
@@ -38,7 +38,7 @@ def test_rows_sum_to_one_and_hidden_cells_are_zero_whatever_the_model(options: d
     log.append(0, maps, hypothesis_tokens=tokens)
     assert set(maps.named()) == set(Maps._fields)
     for name, array in maps.named().items():
-        cells = log.visible(name, 0)
+        cells = visible(name, log.examples, tokens)
         assert array.shape[:3] == (3, 3 if name.startswith("encoder") else 1, 2)
         assert array.dtype == np.float32
         assert (array[np.broadcast_to(~cells[:, None, None], array.shape)] == 0).all()
@@ -68,25 +68,25 @@ def test_a_norm_is_the_length_of_what_a_key_adds_to_the_output(batch: Batch, mak
         np.testing.assert_allclose(maps.cross_norm[pair, 0, head, query], np.array(added) / sum(added), atol=1e-5)
 
 
-def test_where_all_keys_have_the_same_to_give_norms_are_weights(batch: Batch, make_model) -> None:
+def test_norms_are_weights_where_all_keys_give_the_same_and_nothing_where_nothing_is_added(batch, make_model) -> None:
     model = make_model()
-    torch.nn.init.zeros_(model.decoder_layers[0].cross_attention.attention.v_proj.weight)  # pyright: ignore
-    torch.nn.init.ones_(model.decoder_layers[0].cross_attention.attention.v_proj.bias)  # pyright: ignore
+    value = model.decoder_layers[0].cross_attention.attention.v_proj
+    torch.nn.init.zeros_(value.weight)
+    torch.nn.init.ones_(value.bias)
+    torch.nn.init.zeros_(model.encoder_layers[1].self_attention.attention.out_proj.weight)
     maps = capture(model, batch, norms=True)
-    np.testing.assert_allclose(maps.cross_norm, maps.cross, atol=1e-6)  # pyright: ignore
+    np.testing.assert_allclose(maps.cross_norm, maps.cross, atol=1e-6)
+    assert (maps.encoder_norm[:, 1] == 0).all() and maps.encoder_norm[:, 0].any()
 
 
-def test_a_head_that_adds_nothing_has_no_norms(batch: Batch, make_model) -> None:
-    model = make_model()
-    torch.nn.init.zeros_(model.encoder_layers[1].self_attention.attention.out_proj.weight)  # pyright: ignore
-    maps = capture(model, batch, norms=True)
-    assert maps.encoder_norm is not None and (maps.encoder_norm[:, 1] == 0).all() and maps.encoder_norm[:, 0].any()
-
-
-def test_own_outputs_are_decoded_and_fed_back(batch: Batch, make_model) -> None:
-    model = make_model()
+def test_own_outputs_are_decoded_and_fed_back_and_nothing_is_left_behind(batch: Batch, make_model) -> None:
+    model = make_model().train()
     torch.nn.init.normal_(model.output_proj.weight)
+    before, weights = torch.get_rng_state(), {name: value.clone() for name, value in model.state_dict().items()}
     maps, hypotheses = snapshot(model, batch, limit=LIMIT)
+    assert all(module.training for module in model.modules()) and torch.equal(torch.get_rng_state(), before)
+    assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
+    assert all(not module._forward_hooks and not module._forward_pre_hooks for module in model.modules())
     own = fed_back(batch, hypotheses)
     for row, said in enumerate(hypotheses):
         written = [*said.ids, *[EOS] * said.ended]
@@ -94,9 +94,8 @@ def test_own_outputs_are_decoded_and_fed_back(batch: Batch, make_model) -> None:
         assert own.tgt_in[row, : len(written)].tolist() == [BOS, *written[:-1]]
         assert len(written) <= LIMIT.of(int(batch.src_mask[row].sum()))
     again = capture(model, own)
-    np.testing.assert_allclose(maps.cross_free, again.cross, atol=1e-6)  # pyright: ignore
-    np.testing.assert_allclose(maps.decoder_free, again.decoder, atol=1e-6)  # pyright: ignore
-    np.testing.assert_allclose(maps.encoder, again.encoder, atol=1e-6)
+    for free, name in (("cross_free", "cross"), ("decoder_free", "decoder"), ("encoder", "encoder")):
+        np.testing.assert_allclose(maps.named()[free], again.named()[name], atol=1e-6)
     np.testing.assert_array_equal(maps.cross, capture(model, batch).cross)
 
 
@@ -118,43 +117,23 @@ def test_an_output_that_is_the_reference_is_told_without_decoding(
         return greedy(model, src, *rest, **options)
 
     monkeypatch.setattr("seq2see.maps.capture.greedy", watched)
-    found = snapshot(model, own_words, limit=LIMIT).hypotheses
+    _, found = snapshot(model, own_words, limit=LIMIT)
     assert [own[::2] for own in found] == [own[::2] for own in said]
     assert [own.score for own in found] == pytest.approx([own.score for own in said], abs=1e-5)
     wanted = [row for row, own in enumerate(said) if row == 0 or not own.ended]  # cut at the limit, or wrong
     assert decoded == batch.src[wanted].tolist()
     short = LengthLimit(ratio=0.0, slack=1)
     cut = greedy(model, batch.src, batch.src_mask, max_lengths=[short.of(length) for length in range(1, 4)])
-    found = snapshot(model, own_words, limit=short).hypotheses
+    _, found = snapshot(model, own_words, limit=short)
     assert [own[::2] for own in found] == [own[::2] for own in cut], "the limit holds for references too"
 
 
-def test_norms_that_nobody_asks_for_are_not_measured(batch: Batch, make_model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maps_are_those_of_the_pair_in_any_batch_and_norms_only_if_asked_for(batch: Batch, make_model) -> None:
     model = make_model()
-    both = capture(model, batch, norms=True)
-    monkeypatch.setattr("seq2see.maps.capture.value_norms", lambda *_: pytest.fail("a norm was measured"))
-    weights = capture(model, batch)
+    alone, together = capture(model, Batch(*(part[:1] for part in batch)), norms=True), capture(model, batch)
+    assert set(together.named()) == set(KINDS)
     for kind in KINDS:
-        np.testing.assert_array_equal(getattr(weights, kind), getattr(both, kind))
-    assert set(weights.named()) == set(KINDS)
-
-
-def test_mode_random_state_and_weights_are_as_before(batch: Batch, make_model) -> None:
-    model = make_model().train()
-    before, weights = torch.get_rng_state(), {name: value.clone() for name, value in model.state_dict().items()}
-    snapshot(model, batch, limit=LIMIT)
-    assert model.training and all(module.training for module in model.modules())
-    assert torch.equal(torch.get_rng_state(), before)
-    assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
-    assert all(not module._forward_hooks and not module._forward_pre_hooks for module in model.modules())
-
-
-def test_pairs_of_any_batch_have_the_same_maps(batch: Batch, make_model) -> None:
-    model = make_model()
-    alone = capture(model, Batch(*(part[:1] for part in batch)), norms=True)
-    together = capture(model, batch, norms=True)
-    for kind in (*KINDS, "cross_norm"):
-        one, many = getattr(alone, kind), getattr(together, kind)[:1]
+        one, many = alone.named()[kind], together.named()[kind][:1]
         np.testing.assert_allclose(
             one[..., : many.shape[-2], :], many[..., : one.shape[-2], : one.shape[-1]], atol=1e-6
         )

@@ -12,12 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seq2see.evaluation.report import flag_lines
-from seq2see.maps.cases import Case, Flags, Found, Side, differences, render
-from seq2see.maps.cases.flags import (
+from seq2see.maps.cases import (
+    Case,
+    Flags,
+    Found,
+    Side,
+    differences,
     distance,
     eos_mass,
     flags_of,
     predicts,
+    render,
     report,
     spread,
     unattended_words,
@@ -84,16 +89,6 @@ ABOUT = {
 }
 
 
-@pytest.fixture
-def make_cases() -> Callable[..., list[Case]]:
-    return planted_cases
-
-
-@pytest.fixture
-def about() -> dict:
-    return ABOUT
-
-
 def test_a_source_word_with_little_attention_from_all_rows_together_is_never_attended_to():
     weights = np.array([[0.9, 0.05, 0.05, 0.0], [0.8, 0.1, 0.1, 0.0], [0.0, 0.0, 0.0, 1.0]])
     assert unattended_words(weights, [0, 1, 2]) == [1, 2]
@@ -116,61 +111,53 @@ def test_distance_is_how_far_attention_would_have_to_be_moved():
 
 
 def test_all_flags_of_a_planted_map():
-    usual = spread(np.eye(4))
-    flags = flags_of(np.eye(4), [0, 1, 2], usual)
-    assert flags == pytest.approx((0.0, 0.0, 0.0))
-    sunk = np.zeros((4, 4))
+    usual, sunk = spread(np.eye(4)), np.zeros((4, 4))
     sunk[:, 3] = 1
-    flags = flags_of(sunk, [0, 1, 2], usual)
-    assert flags.unattended == 1.0 and flags.eos_mass == 1.0 and flags.distance == pytest.approx(0.375, abs=1e-2)
+    assert flags_of(np.eye(4), [0, 1, 2], usual) == pytest.approx((0.0, 0.0, 0.0))
+    assert flags_of(sunk, [0, 1, 2], usual) == pytest.approx((1.0, 1.0, 0.375), abs=1e-2)
 
 
 def test_the_area_is_how_often_a_wrong_output_has_more_ties_counted_half():
-    values, wrong = [3.0, 1.0, 2.0, 1.0, 0.0], [True, True, False, False, False]
-    assert predicts(values, wrong).area == pytest.approx((3 + 1.5) / 6)
+    found = predicts([3.0, 1.0, 2.0, 1.0, 0.0], [True, True, False, False, False])
+    assert found["area_under_curve"] == pytest.approx((3 + 1.5) / 6)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=40))
 def test_any_area_lies_in_its_interval_and_turns_round_with_the_flag(pairs: list[tuple[int, bool]]):
     values, wrong = [float(value) for value, _ in pairs], [each for _, each in pairs]
     found, turned = predicts(values, wrong), predicts([-value for value in values], wrong)
-    if found.area is None or found.interval is None or turned.area is None:
-        assert len(set(wrong)) == 1
+    if len(set(wrong)) == 1:
+        missing = "right" if wrong[0] else "wrong"
+        assert found == {
+            "area_under_curve": None,
+            "interval": None,
+            "verdict": f"cannot be said: there is no {missing} output",
+        }
         return
-    low, high = found.interval
-    assert 0 <= low <= found.area <= high <= 1
-    assert turned.area == pytest.approx(1 - found.area)
+    low, high = found["interval"]
+    assert 0 <= low <= found["area_under_curve"] <= high <= 1
+    assert turned["area_under_curve"] == pytest.approx(1 - found["area_under_curve"])
 
 
 def test_a_flag_with_half_in_its_interval_is_said_not_to_predict():
     random = np.random.default_rng(0)
     noise, wrong = random.normal(size=200), random.random(200) < 0.3
-    assert predicts(noise.tolist(), wrong.tolist()).verdict == "does not predict wrong outputs"
-    assert predicts((noise + 3 * wrong).tolist(), wrong.tolist()).verdict == "is much higher for wrong outputs"
-    assert "the other way round" in predicts((noise - 3 * wrong).tolist(), wrong.tolist()).verdict
-
-
-def test_a_single_wrong_output_proves_nothing():
-    found = predicts([1.0, *([0.0] * 50)], [True, *([False] * 50)])
-    assert found.area == 1.0 and found.verdict == "does not predict wrong outputs"
+    assert predicts(noise.tolist(), wrong.tolist())["verdict"] == "does not predict wrong outputs"
+    assert predicts((noise + 3 * wrong).tolist(), wrong.tolist())["verdict"] == "is much higher for wrong outputs"
+    assert "the other way round" in predicts((noise - 3 * wrong).tolist(), wrong.tolist())["verdict"]
+    alone = predicts([1.0, *([0.0] * 50)], [True, *([False] * 50)])
+    assert alone["area_under_curve"] == 1.0 and alone["verdict"] == "does not predict wrong outputs"
 
 
 def test_the_interval_is_near_hanley_and_mcneils_where_there_are_many():
     random = np.random.default_rng(1)
     wrong = np.arange(2_000) < 800
     found = predicts((random.normal(size=2_000) + 0.5 * wrong).tolist(), wrong.tolist())
-    assert found.area is not None and found.interval is not None
-    area = found.area
+    area = found["area_under_curve"]
     q1, q2 = area / (2 - area), 2 * area**2 / (1 + area)
     variance = (area * (1 - area) + 799 * (q1 - area**2) + 1_199 * (q2 - area**2)) / (800 * 1_200)
     low, high = area - 1.96 * variance**0.5, area + 1.96 * variance**0.5
-    assert found.interval == pytest.approx((low, high), abs=0.003)
-
-
-@pytest.mark.parametrize(("wrong", "missing"), [([True, True], "right"), ([False, False], "wrong")])
-def test_one_class_alone_says_nothing(wrong: list[bool], missing: str):
-    found = predicts([0.0, 1.0], wrong)
-    assert found.area is None and found.verdict == f"cannot be said: there is no {missing} output"
+    assert found["interval"] == pytest.approx((low, high), abs=0.003)
 
 
 def test_the_terminal_shows_each_flag_in_80_columns():
@@ -182,7 +169,7 @@ def test_the_terminal_shows_each_flag_in_80_columns():
     assert max(map(len, lines)) <= 80
 
 
-def test_differing_words_are_marked_and_nothing_is_lost():
+def test_differing_words_are_marked():
     parts = differences("the old dog sleeps", "the cat sleeps well")
     assert parts == [("the ", False), ("old dog ", True), ("sleeps", False)]
     assert differences("猫が好き", "犬が好き") == [("猫", True), ("が好き", False)]  # letters where there are no spaces
@@ -194,9 +181,9 @@ def test_any_text_stays_whole_and_differs_nowhere_from_itself(text: str, other: 
     assert not any(differs for _, differs in differences(text, text))
 
 
-def test_the_page_is_one_file_whose_data_cannot_end_its_script(make_cases: Callable[..., list[Case]], about: dict):
-    cases = make_cases(words="</script><script>alert(1)</script> b <!--")
-    html = render(cases, about=about, title="</title>&")
+def test_the_page_is_one_file_whose_data_cannot_end_its_script():
+    cases = planted_cases(words="</script><script>alert(1)</script> b <!--")
+    html = render(cases, about=ABOUT, title="</title>&")
     assert html.count("<script") == 2 and "alert(1)</script>" not in html
     assert "&lt;/title&gt;&amp;" in html and "default-src 'none'" in html
     assert not re.search(r"""(?:src|href)=["'](?!#)""", html)
@@ -204,16 +191,8 @@ def test_the_page_is_one_file_whose_data_cannot_end_its_script(make_cases: Calla
     assert data["cases"][0]["sourceTokens"][0] == "</script><script>alert(1)</script>"
 
 
-def test_a_page_needs_an_output(about: dict):
-    with pytest.raises(ValueError, match="at least one, got none"):
-        render([], about=about)
-
-
-def test_a_page_too_large_has_the_mean_of_each_layer_alone(
-    make_cases: Callable[..., list[Case]], about: dict, monkeypatch: pytest.MonkeyPatch
-):
-    cases = make_cases()
-    whole = len(render(cases, about=about))
+def test_a_page_too_large_has_the_mean_of_each_layer_alone(monkeypatch: pytest.MonkeyPatch):
+    whole = len(render(planted_cases(), about=ABOUT))
     monkeypatch.setattr("seq2see.maps.cases.MOST_CELLS", 10)
-    html = render(cases, about=about)
+    html = render(planted_cases(), about=ABOUT)
     assert len(html) < whole and '"heads":0' in html

@@ -1,107 +1,132 @@
-"""Alignment files: what is read, what is refused, and figures that can be checked by hand."""
+"""Links: found in maps whose answer is known, read from files, and figures that can be checked by hand."""
 
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from seq2see.maps.links import (
+    Rows,
     SentenceLinks,
+    count_links,
     grow_diag_final_and,
+    links_in,
     parse_links,
     read_links,
     score_links,
-    turned,
+    word_weights,
 )
+from seq2see.maps.measures import choose_head
 
 LINKS = st.frozensets(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=20)
+IDENTITY, SINK, UNIFORM = np.eye(5), np.eye(5)[[4] * 5], np.full((5, 5), 0.2)
+REVERSAL = np.eye(5)[[3, 2, 1, 0, 4]]
+STRAIGHT, CROSSED = [(0, 0), (1, 1), (2, 2), (3, 3)], [(3, 0), (2, 1), (1, 2), (0, 3)]
 
 
 def found(text: str) -> frozenset:
     return parse_links(text).possible
 
 
-def test_a_dash_is_sure_and_a_p_or_a_question_mark_possible():
-    links = parse_links("0-0 2p1 3?2")
-    assert links.sure == {(0, 0)}
-    assert links.possible == {(0, 0), (2, 1), (3, 2)}
+def error_rate(weights: np.ndarray, links: list[tuple[int, int]], rows: Rows = Rows.predicts) -> np.ndarray:
+    return count_links(word_weights(weights, rows=rows), links).error_rate
 
 
-def test_counting_from_one_gives_the_same_links():
-    assert parse_links("1-1 3p2", index_base=1) == parse_links("0-0 2p1")
+def test_each_head_is_scored_by_the_largest_weight_of_each_row_eos_left_out() -> None:
+    heads = np.stack([[IDENTITY, REVERSAL], [SINK, UNIFORM], [0.4 * IDENTITY + 0.6 * SINK, REVERSAL]])
+    rates = error_rate(heads, STRAIGHT)
+    np.testing.assert_allclose(rates, [[0, 1], [0.75, 0.75], [0, 1]])  # the first of equals, where only EOS has weight
+    np.testing.assert_allclose(error_rate(heads, CROSSED)[0], [1, 0])
+    assert choose_head(rates) == (0, 0)
+    assert choose_head(np.array([[np.nan, 0.5], [0.2, 0.2]])) == (1, 0)
+    assert np.isnan(error_rate(np.ones((2, 3, 1, 1)), [])).all(), "nothing to find and nothing found"
 
 
-@pytest.mark.parametrize("text", ["0:1", "a-b", "1-", "-1-0", "1--2", "1-2,", "1_2", "\u0661-\u0662"])
-def test_what_is_no_link_is_named_with_file_line_and_text(text: str, tmp_path: Path):
-    file = tmp_path / "gold.txt"
-    file.write_text(f"0-0\n\n1-1 {text}\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="gold.txt, line 3") as caught:
-        read_links(file)
-    assert repr(text) in str(caught.value) and "i-j (sure)" in str(caught.value)
+def test_a_map_shifted_by_one_row_is_right_only_where_words_are_read() -> None:
+    shifted = np.concatenate([np.eye(5)[[4]], IDENTITY[:-1]])
+    assert error_rate(shifted, STRAIGHT, Rows.reads) == 0 and error_rate(shifted, STRAIGHT) == 0.75
+    assert error_rate(IDENTITY, STRAIGHT, Rows.reads) == 1
 
 
-def test_a_word_zero_is_refused_where_words_count_from_one():
-    with pytest.raises(ValueError, match="'0-1' counts a word from 0, index_base=1 from 1"):
-        parse_links("1-1 0-1", index_base=1)
+def test_word_weight_is_the_sum_over_source_pieces_and_the_mean_over_target_pieces() -> None:
+    weights = np.array([[0.3, 0.3, 0.4, 0.0], [0.1, 0.1, 0.8, 0.0], [0.0, 0.1, 0.4, 0.5], [0.0, 0.0, 0.0, 1.0]])
+    grouped = word_weights(weights, source_words=[0, 0, 1], target_words=[0, 1, 1])
+    np.testing.assert_allclose(grouped, [[0.6, 0.4], [0.15, 0.6]], atol=1e-6)
+    assert links_in(grouped).tolist() == [0, 1]
+    assert weights[0].argmax() == 2, "no single piece of the right word would have won"
 
 
-def test_an_empty_line_is_a_sentence_without_links(tmp_path: Path):
-    file = tmp_path / "links.txt"
-    file.write_bytes(b"\xef\xbb\xbf0-0\r\n\r\n1-0")
-    assert [len(sentence.possible) for sentence in read_links(file)] == [1, 0, 1]
-
-
-def test_a_missing_file_is_one_message(tmp_path: Path):
-    with pytest.raises(ValueError, match="none.txt cannot be read .*: name a file of links"):
-        read_links(tmp_path / "none.txt")
-
-
-def test_scores_equal_a_hand_computed_example_with_sure_and_possible_links():
-    gold = parse_links("0-0 1-2 2p1 3?1")
-    scores = score_links([gold], [found("0-0 2-1 3-3")])
-    assert scores.num_links == 3
+def test_scores_equal_examples_by_hand_and_a_corpus_is_summed_before_the_one_division() -> None:
+    gold, links = parse_links("0-0 1-2 2p1 3?1"), found("0-0 2-1 3-3")
+    scores = score_links([gold], [links])
+    assert scores.found == 3
     assert scores.precision == pytest.approx(2 / 3)  # 0-0 and 2-1 are possible
     assert scores.recall == pytest.approx(1 / 2)  # 1-2 is missing
     assert scores.error_rate == pytest.approx(1 - (1 + 2) / (3 + 2))
+    more = parse_links("0-0 1-1 2-2"), found("0-1 1-2 2-0")
+    assert score_links([more[0]], [more[1]]).error_rate == 1
+    both = score_links([gold, more[0]], [links, more[1]])
+    assert both.error_rate == pytest.approx(1 - 3 / 11) != pytest.approx((0.4 + 1) / 2)
+    nothing = score_links([SentenceLinks()], [frozenset()])
+    assert np.isnan([nothing.precision, nothing.recall, nothing.error_rate]).all()
 
 
-def test_the_corpus_figure_comes_from_sums_and_is_not_the_mean_of_sentences():
-    gold = [parse_links("0-0"), parse_links("0-0 1-1 2-2")]
-    links = [found("0-0"), found("0-1 1-2 2-0")]
-    assert score_links(gold, links).error_rate == pytest.approx(1 - 2 / 8)
-    each = [score_links([own], [other]).error_rate for own, other in zip(gold, links, strict=True)]
-    assert sum(each) / 2 == pytest.approx(0.5)
+def test_a_file_has_a_sentence_a_line_and_counts_words_from_where_it_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "links.txt"
+    file.write_bytes(b"\xef\xbb\xbf1-1 3p2\r\n\r\n2?1")
+    links, base = read_links(file, index_base=1)
+    assert base == 1 and links[1] == SentenceLinks()
+    assert links[0] == ({(0, 0)}, {(0, 0), (2, 1)}) and links[2] == (set(), {(1, 0)})
+    file.write_bytes(b"")
+    assert read_links(file) == ([], 0)
 
 
-def test_nothing_found_and_nothing_to_find_have_no_figure():
-    scores = score_links([SentenceLinks()], [frozenset()])
-    assert math.isnan(scores.precision) and math.isnan(scores.recall) and math.isnan(scores.error_rate)
+@pytest.mark.parametrize("text", ["0:1", "a-b", "1-", "-1-0", "1--2", "1-2,", "1_2", "\u0661-\u0662", "0-1"])
+def test_what_is_no_link_is_named_with_file_line_and_text(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "gold.txt"
+    file.write_text(f"1-1\n\n1-1 {text}\n", encoding="utf-8")
+    rule = "counts a word from 0, index_base=1 from 1" if text == "0-1" else r"is no link: write i-j \(sure\)"
+    with pytest.raises(ValueError, match=f"gold.txt, line 3: .*{rule}") as caught:
+        read_links(file, index_base=1)
+    assert repr(text) in str(caught.value)
 
 
-def test_as_many_sentences_are_needed():
-    with pytest.raises(ValueError, match="1 sentences have links, the gold standard has 2"):
-        score_links([SentenceLinks()] * 2, [frozenset()])
+def test_a_missing_file_is_one_message(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"none.txt cannot be read .*: name a file of links"):
+        read_links(tmp_path / "none.txt")
 
 
-def test_grow_diag_final_and_equals_an_example_by_hand():
-    forward, backward = found("0-0 1-1 2-2 4-5"), found("0-0 1-2 2-2 3-3 5-5")
-    # intersection 0-0 2-2; grows to 1-1 (beside 0-0), 1-2 (beside 1-1? both words have links by then: no) and
-    # 3-3 (beside 2-2); final: 4-5 of the first direction, after which 5-5 finds its target word taken
-    assert grow_diag_final_and(forward, backward) == found("0-0 1-1 2-2 3-3 4-5")
+def test_the_best_translation_of_each_line_is_read_from_what_translate_writes(tmp_path: Path) -> None:
+    table, objects = tmp_path / "out.tsv", tmp_path / "out.jsonl"
+    rows = ["line\trank\tsource\thypothesis\tscore\talignment", "1\t1\ta b\tx\t-1\t0-0 1-0", "1\t2\ta b\ty\t-2\t1-0"]
+    table.write_text("\n".join([*rows, "2\t1\t\t\t\t"]) + "\n", encoding="utf-8")
+    first = {"line": 1, "hypotheses": [{"alignment": "0-0 1-0"}, {"alignment": "1-0"}]}
+    objects.write_text(f'{json.dumps(first)}\n{{"line": 2, "hypotheses": []}}\n', encoding="utf-8")
+    for file in (table, objects):
+        links, base = read_links(file, index_base=1)
+        assert [sorted(sentence.sure) for sentence in links] == [[(0, 0), (1, 0)], []] and base == 0
+    objects.write_text('{"line": 1, "hypotheses": []}\nnothing\n', encoding="utf-8")
+    with pytest.raises(ValueError, match="out.jsonl, line 2: 'nothing' is not what translate.py writes"):
+        read_links(objects)
 
 
-def test_growing_goes_on_from_what_it_has_added():
-    forward, backward = found("0-0 1-1 2-2 3-3"), found("0-0")
-    assert grow_diag_final_and(forward, backward) == forward
-
-
-def test_a_link_far_away_with_one_word_taken_is_left_out():
-    assert grow_diag_final_and(found("0-0 5-0"), found("0-0")) == found("0-0")
+@pytest.mark.parametrize(
+    ("forward", "backward", "both"),
+    [
+        # intersection 0-0 2-2; grows to 1-1 (beside 0-0), 1-2 (beside 1-1? both words have links by then: no) and
+        # 3-3 (beside 2-2); final: 4-5 of the first direction, after which 5-5 finds its target word taken
+        ("0-0 1-1 2-2 4-5", "0-0 1-2 2-2 3-3 5-5", "0-0 1-1 2-2 3-3 4-5"),
+        ("0-0 1-1 2-2 3-3", "0-0", "0-0 1-1 2-2 3-3"),  # goes on from what it has added
+        ("0-0 5-0", "0-0", "0-0"),  # far away, with one word taken
+    ],
+)
+def test_grow_diag_final_and_equals_examples_by_hand(forward: str, backward: str, both: str) -> None:
+    assert grow_diag_final_and(found(forward), found(backward)) == found(both)
 
 
 @given(LINKS, LINKS)
@@ -109,29 +134,4 @@ def test_any_two_directions_give_something_between_intersection_and_union(forwar
     both = grow_diag_final_and(forward, backward)
     assert forward & backward <= both <= forward | backward
     assert {target for _, target in both} <= {target for _, target in forward | backward}
-
-
-@given(LINKS)
-def test_any_links_agree_with_themselves_and_turned_twice_are_the_same(links: frozenset):
-    assert grow_diag_final_and(links, links) == links == turned(turned(links))
-
-
-def test_the_best_translation_of_each_line_is_read_from_what_translate_writes(tmp_path: Path):
-    table = tmp_path / "out.tsv"
-    rows = ["line\trank\tsource\thypothesis\tscore\talignment", "1\t1\ta b\tx\t-1\t0-0 1-0", "1\t2\ta b\ty\t-2\t1-0"]
-    table.write_text("\n".join([*rows, "2\t1\t\t\t\t"]) + "\n", encoding="utf-8")
-    objects = tmp_path / "out.jsonl"
-    entries = [
-        {"line": 1, "hypotheses": [{"alignment": "0-0 1-0"}, {"alignment": "1-0"}]},
-        {"line": 2, "hypotheses": []},
-    ]
-    objects.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
-    for file in (table, objects):
-        assert [sorted(sentence.sure) for sentence in read_links(file, index_base=1)] == [[(0, 0), (1, 0)], []]
-
-
-def test_a_broken_line_of_translates_is_named(tmp_path: Path):
-    file = tmp_path / "out.jsonl"
-    file.write_text('{"line": 1, "hypotheses": []}\nnothing\n', encoding="utf-8")
-    with pytest.raises(ValueError, match="out.jsonl, line 2: 'nothing' is not what translate.py writes"):
-        read_links(file)
+    assert grow_diag_final_and(forward, forward) == forward

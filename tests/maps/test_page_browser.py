@@ -1,128 +1,79 @@
-"""The page in a browser: opened from disk, network blocked, every error a failure."""
+"""The page in a browser."""
 
 from __future__ import annotations
 
 import csv
 import io
-import os
 import re
-import shutil
-import time
+import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
+from planted import planted_log
+from tabs import needs_browser, press, settle, until
 
 from seq2see.maps import AttentionLog, Example, Maps, page
-from seq2see.maps.log import frame
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None and not os.environ.get("CI"), reason="needs Chromium"),
-]
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator:
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield running
-        running.close()
+def log() -> AttentionLog:
+    """Of three steps, with norms, own outputs and what heads are worth."""
+    return planted_log(steps=(0, 100, 1200), variants=True)
 
 
 @pytest.fixture
-def show(browser, tmp_path: Path) -> Iterator[Callable]:
-    """Opens a log's page; at the end no error may have been logged and no request made."""
-    contexts, complaints = [], []
+def show(open_html: Callable) -> Callable:
+    """Opens the page of a log, or another page of it that is there already."""
 
-    def open_page(
-        log: AttentionLog,
-        *,
-        address: str = "",
-        width: int = 1280,
-        height: int = 800,
-        scheme: str = "light",
-        html: str | None = None,
-    ):
-        file = tmp_path / "attention.html"
-        file.write_text(page.render(log) if html is None else html, encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on(
-            "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
-        )
-        tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
-        tab.on(
-            "request", lambda request: complaints.append(request.url) if not request.url.startswith("file:") else None
-        )
-        tab.goto(file.as_uri() + address)
-        if html is None:
-            settle(tab)
+    def open_page(log: AttentionLog, *, html: str | None = None, **how: object):
+        tab = open_html(page.render(log) if html is None else html, **how)
+        settle(tab)
         return tab
 
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert [text for text in complaints if not text.startswith("blob:")] == []
+    return open_page
 
 
-def settle(tab) -> None:
-    """Wait until the last change has been drawn."""
-    until(tab, "(({ turn, settled }) => turn && turn === settled)(document.documentElement.dataset)")
+def cells_of(tab, place: str = "#cells") -> str:
+    """The pixels of the large map, or of another canvas, to compare."""
+    return tab.evaluate(f"document.querySelector('{place}').toDataURL()")
 
 
-def until(tab, condition: str) -> None:
-    """Wait for an expression to hold; playwright's own wait needs what the content policy forbids."""
-    deadline = time.monotonic() + 20
-    while not tab.evaluate(condition):
-        assert time.monotonic() < deadline, f"the page has not come to this: {condition}"
-        time.sleep(0.02)
+def labels(tab, axis: str) -> list[str]:
+    """What the rows or the columns of the large map are named."""
+    return tab.evaluate(f"Array.from(document.querySelectorAll('#plate [data-{axis}]'), (label) => label.textContent)")
 
 
-def cells_of(tab) -> str:
-    """The large map's pixels, to compare."""
-    return tab.evaluate("document.querySelector('#cells').toDataURL()")
+def go(tab, address: str) -> None:
+    """Pastes another view into the address."""
+    turn = tab.evaluate("document.documentElement.dataset.turn")
+    tab.evaluate(f"location.hash = '{address}'")
+    until(tab, f"document.documentElement.dataset.turn !== '{turn}'")
+    settle(tab)
 
 
-def test_the_first_view_is_the_best_aligned_head_read_in_words(show, make_log):
-    tab = show(make_log())
+def readout(tab) -> float:
+    return float(tab.inner_text(".readout"))
+
+
+def test_the_first_view_is_the_best_aligned_head_read_in_words_with_the_slider_in_sight(show, log):
+    tab = show(log, width=1366, height=768)
     assert tab.inner_text("#plate-title").startswith("Cross-attention, layer ")
     assert "when predicting \u201csieht\u201d" in tab.inner_text("#said")
     assert "goes to \u201csees\u201d. This is the true link." in tab.inner_text("#said")
     assert tab.get_attribute("#said", "aria-live") == "polite"
     assert "8 hit" in tab.inner_text("#marks") and "0 missed" in tab.inner_text("#marks")
+    box = tab.locator("#step").bounding_box()
+    assert box["y"] + box["height"] <= 768
 
 
-def test_the_slider_moves_the_map_the_scores_and_the_hypothesis(show, make_log):
-    tab = show(make_log())
-    before, texts = cells_of(tab), tab.inner_text("#texts")
-    tab.focus("#step")
-    tab.keyboard.press("Home")
-    settle(tab)
-    assert cells_of(tab) != before
-    assert tab.inner_text("#texts") != texts
-    assert tab.inner_text("#step-name").startswith("step 0")
-    assert tab.get_attribute("#step", "aria-valuetext").startswith("step 0")
-    assert "step=0" in tab.url
-
-
-def test_play_walks_through_training_and_stops(show, make_log):
-    tab = show(make_log(steps=(0, 100, 1000)))
+def test_play_walks_through_training_and_the_slider_moves_map_scores_and_hypothesis(show, log):
+    tab = show(log)
     tab.evaluate(
         "(() => { const name = document.querySelector('#step-name'); window.seen = [];"
         " new MutationObserver(() => window.seen.push(name.textContent)).observe(name, { childList: true });"
@@ -134,39 +85,31 @@ def test_play_walks_through_training_and_stops(show, make_log):
     until(tab, "window.pressed.includes('true') && window.pressed.at(-1) === 'false'")
     settle(tab)
     seen = [name.split(",")[0] for name in tab.evaluate("window.seen")]
-    assert list(dict.fromkeys(seen)) == ["step 0", "step 100", "step 1\u202f000"]
+    assert list(dict.fromkeys(seen)) == ["step 0", "step 100", "step 1\u202f200"]
     assert tab.input_value("#step") == "2"
+    before, texts = cells_of(tab), tab.inner_text("#texts")
+    tab.focus("#step")
+    press(tab, "Home")
+    assert cells_of(tab) != before and tab.inner_text("#texts") != texts
+    assert tab.inner_text("#step-name").startswith("step 0")
+    assert tab.get_attribute("#step", "aria-valuetext").startswith("step 0") and "step=0" in tab.url
 
 
-def test_arrow_keys_move_the_cell_and_the_sentence_follows(show, make_log):
-    log = make_log()
+def test_arrow_keys_move_the_cell_and_the_sentence_follows(show, log):
     tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&row=1&column=1")
+    assert readout(tab) == pytest.approx(log.maps(1200).cross[0, 1, 2, 0, 0], abs=0.01)
     tab.focus("#plate")
-    tab.keyboard.press("ArrowDown")
-    tab.keyboard.press("End")
-    settle(tab)
-    assert "when predicting \u201csieht\u201d" in tab.inner_text("#said") and "\u201c<eos>\u201d" in tab.inner_text(
-        "#said"
-    )
-    tab.keyboard.press("Home")
-    for _ in range(2):
-        tab.keyboard.press("Shift+ArrowRight")
-    settle(tab)
+    press(tab, "ArrowDown", "End")
+    said = tab.inner_text("#said")
+    assert "when predicting \u201csieht\u201d" in said and "\u201c<eos>\u201d" in said
+    press(tab, "Home", "Shift+ArrowRight", "Shift+ArrowRight")
     expected = log.maps(1200).cross[0, 1, 2, 1, :3].sum()
     assert f"{expected:.2f} of the attention goes to \u201ctoday the small\u201d" in tab.inner_text("#said")
     assert "row=2&column=1-3" in tab.url
 
 
-def test_the_sentence_says_the_stored_weight(show, make_log):
-    log = make_log()
-    for query, key in ((0, 0), (3, 5), (7, 2)):
-        tab = show(log, address=f"#kind=cross&pair=3&layer=1&head=2&step=64&row={query + 1}&column={key + 1}")
-        said = float(tab.inner_text(".readout"))
-        assert said == pytest.approx(log.maps(64).cross[2, 0, 1, query, key], abs=0.01)
-
-
-def test_everything_can_be_reached_with_the_keyboard(show, make_log):
-    tab = show(make_log(steps=(0, 100), variants=True))
+def test_everything_can_be_reached_with_the_keyboard(show, log):
+    tab = show(log)
     reached = set()
     for _ in range(90):
         tab.keyboard.press("Tab")
@@ -183,45 +126,35 @@ def test_everything_can_be_reached_with_the_keyboard(show, make_log):
     assert wanted <= reached
 
 
-def test_tabs_and_heads_follow_the_arrow_keys(show, make_log):
-    tab = show(make_log())
-    tab.focus("#tab-cross")
-    tab.keyboard.press("ArrowLeft")
+def test_tabs_and_heads_follow_the_arrow_keys_and_rows_can_be_named_for_what_they_read(show, log):
+    tab = show(log, address="#kind=cross&pair=1&layer=2&head=4&step=1200&row=1&column=1")
+    assert labels(tab, "row")[0] == "heute" and "0 hit" in tab.inner_text("#marks")
+    tab.click("#rows [data-value=reads]")
     settle(tab)
+    assert labels(tab, "row")[0] == "<bos>" and "8 hit" in tab.inner_text("#marks")
+    tab.focus("#tab-cross")
+    press(tab, "ArrowLeft")
     assert tab.get_attribute("#tab-decoder", "aria-selected") == "true"
     assert tab.evaluate("document.activeElement.id") == "tab-decoder"
     assert tab.locator("path.hidden-cells").count() == 1, "cells that come later are hatched"
     tab.focus("#thumbs [aria-pressed=true]")
-    tab.keyboard.press("ArrowRight")
-    settle(tab)
+    press(tab, "ArrowLeft")
     assert tab.evaluate("document.activeElement.getAttribute('aria-label')").startswith("Layer ")
     assert tab.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
 
 
-def test_rows_can_be_named_for_what_they_read(show, make_log):
-    tab = show(make_log(), address="#kind=cross&pair=1&layer=2&head=4&step=1200&row=1&column=1")
-    first = lambda: tab.text_content("[data-row='0']")  # noqa: E731
-    assert first() == "heute"
-    assert "0 hit" in tab.inner_text("#marks")
-    tab.click("#rows [data-value=reads]")
-    settle(tab)
-    assert first() == "<bos>"
-    assert "8 hit" in tab.inner_text("#marks")
-
-
-def test_two_steps_compare_as_a_signed_map(show, make_log):
-    log = make_log()
+def test_two_steps_compare_as_a_signed_map(show, log):
     tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&row=2&column=5")
     tab.select_option("#other-step", "0")
     settle(tab)
     change = log.maps(1200).cross[0, 1, 2, 1, 4] - log.maps(0).cross[0, 1, 2, 1, 4]
-    assert float(tab.inner_text(".readout")) == pytest.approx(change, abs=0.015)
+    assert readout(tab) == pytest.approx(change, abs=0.015)
     assert "more of the attention goes to \u201csees\u201d than in this head at step 0" in tab.inner_text("#said")
     assert "with=0.2.3" in tab.url
 
 
-def test_the_table_sorts_by_any_measure(show, make_log):
-    tab = show(make_log())
+def test_the_table_sorts_by_any_measure(show, log):
+    tab = show(log)
     tab.click("#ledger th button:has-text('entropy')")
     values = [float(text) for text in tab.locator("#ledger tbody td:nth-child(7) span").all_inner_texts()]
     assert values == sorted(values, reverse=True)
@@ -231,44 +164,32 @@ def test_the_table_sorts_by_any_measure(show, make_log):
     assert figures == sorted(figures)
 
 
-def test_the_address_brings_back_the_view(show, make_log):
+def test_the_address_brings_back_the_view_and_what_it_leaves_out_is_as_usual(show, make_log):
+    log = make_log(steps=(0, 100, 300, 1200), variants=True)
     address = "#kind=encoder&pair=2&layer=1&head=2&step=300&row=3&column=4&scale=sqrt&drawing=lines"
-    tab = show(make_log(), address=address)
+    tab = show(log, address=address)
     assert tab.url.endswith(address)
     assert tab.inner_text("#plate-title") == "Encoder self-attention, layer 1, head 2"
     assert tab.locator("path.chosen-join").count() == 1
-
-
-def test_a_page_made_with_a_view_opens_with_it_until_the_address_has_another(show, make_log, monkeypatch):
-    log = make_log(steps=(0, 100, 1200), variants=True)
-    html = page.render(log, view={"kind": "decoder", "layer": 1, "head": 4, "step": 100, "cells": "norms"})
-    monkeypatch.setattr(page, "render", lambda log: html)
-    tab = show(log)
-    assert tab.inner_text("#plate-title") == "Decoder self-attention, layer 1, head 4, norms"
-    assert tab.inner_text("#step-name").startswith("step 100")
-    assert "#kind=decoder&pair=1&layer=1&head=4&step=100" in tab.url and "cells=norms" in tab.url
-    tab.click("#cells-choice >> text=weights")
-    settle(tab)
-    again = show(log, address=tab.url[tab.url.index("#") :])
-    assert again.inner_text("#plate-title") == "Decoder self-attention, layer 1, head 4"
-    other = show(log, address="#kind=cross&layer=2&head=3&step=0")
-    assert other.inner_text("#plate-title") == "Cross-attention, layer 2, head 3"
-    assert other.inner_text("#step-name").startswith("step 0")
-
-
-def test_a_view_pasted_into_the_address_brings_what_it_leaves_out_back_to_the_usual(show, make_log):
-    log = make_log(steps=(0, 100, 1200), variants=True)
-    tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&cells=norms&scale=sqrt&with=0.1.1")
+    go(tab, "#kind=cross&pair=1&layer=2&head=3&step=1200&cells=norms&scale=sqrt&with=0.1.1")
     assert "norms" in tab.inner_text("#plate-title") and "minus" in tab.inner_text("#plate-title")
-    tab.evaluate("location.hash = '#kind=cross&pair=1&layer=2&head=3&step=100'")
-    until(tab, "document.querySelector('#step-name').textContent.startsWith('step 100')")
-    settle(tab)
+    go(tab, "#kind=cross&pair=1&layer=2&head=3&step=100")
     assert tab.inner_text("#plate-title") == "Cross-attention, layer 2, head 3"
     assert "scale" not in tab.url and "with" not in tab.url
 
 
-def test_svg_and_csv_hold_the_view(show, make_log, tmp_path: Path):
-    log = make_log()
+def test_a_page_made_with_a_view_opens_with_it_until_the_address_has_another(show, log):
+    html = page.render(log, view={"kind": "decoder", "layer": 1, "head": 4, "step": 100, "cells": "norms"})
+    tab = show(log, html=html)
+    assert tab.inner_text("#plate-title") == "Decoder self-attention, layer 1, head 4, norms"
+    assert tab.inner_text("#step-name").startswith("step 100")
+    assert "#kind=decoder&pair=1&layer=1&head=4&step=100" in tab.url and "cells=norms" in tab.url
+    other = show(log, html=html, address="#kind=cross&layer=2&head=3&step=0")
+    assert other.inner_text("#plate-title") == "Cross-attention, layer 2, head 3"
+    assert other.inner_text("#step-name").startswith("step 0")
+
+
+def test_svg_and_csv_hold_the_view(show, log, tmp_path: Path):
     tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&row=2&column=5")
     with tab.expect_download() as waiting:
         tab.click("#save-svg")
@@ -298,8 +219,8 @@ def test_colours_follow_the_system_and_the_button(show, make_log, scheme: str):
     assert cells_of(tab) != before
 
 
-def test_it_is_usable_at_360_pixels(show, make_log):
-    tab = show(make_log(), width=360, height=740)
+def test_it_is_usable_at_360_pixels(show, log):
+    tab = show(log, width=360, height=740)
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     box = tab.locator("#cells").bounding_box()
     assert box["x"] >= 0 and box["x"] + box["width"] <= 360 and box["width"] > 150
@@ -326,12 +247,10 @@ def test_hostile_long_right_to_left_and_wide_tokens_are_only_text(show, make_log
     tab = show(log, address="#kind=cross&pair=1&layer=1&head=1&step=10&row=1&column=2")
     assert tab.locator("img").count() == 0
     assert words[0] in tab.inner_text("#texts") and words[1] in tab.inner_text("#said")
-    for drawing in ("map", "lines"):
-        for pair in (1, 2):
-            for fed in ("reference", "output"):
-                tab = show(log, address=f"#kind=decoder&pair={pair}&drawing={drawing}&fed={fed}&cells=norms")
-                assert tab.evaluate("document.documentElement.scrollWidth") <= 1280
-                assert tab.locator("img").count() == 0
+    for drawing, pair, fed in (("map", 1, "reference"), ("lines", 1, "output"), ("map", 2, "output"), ("lines", 2, "")):
+        tab = show(log, address=f"#kind=decoder&pair={pair}&drawing={drawing}&fed={fed}&cells=norms")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 1280
+        assert tab.locator("img").count() == 0
 
 
 def test_a_map_of_512_by_512_draws(show):
@@ -355,8 +274,7 @@ def test_a_map_of_512_by_512_draws(show):
     assert first == middle != corner
     assert "1.00 of the attention" in tab.inner_text("#said")
     tab.focus("#plate")
-    tab.keyboard.press("End")
-    settle(tab)
+    press(tab, "End")
     assert "\u201c<eos>\u201d" in tab.inner_text("#said")
     assert tab.evaluate("document.querySelector('#stage').scrollLeft") > 0, "the chosen cell is brought into sight"
 
@@ -371,89 +289,72 @@ def test_a_log_of_one_step_without_truth_has_no_tape_and_no_marks(show, make_map
     assert "reference" not in tab.inner_text("#texts")
 
 
-def test_norms_take_the_place_of_weights_on_the_page_in_the_address_and_in_words(show, make_log):
-    log = make_log(steps=(0, 100, 1200), variants=True)
+def test_norms_take_the_place_of_weights_on_the_page_in_the_address_and_in_words(show, log):
     place = "#kind=cross&pair=1&layer=2&head=3&step=1200&row=9&column=9"
     tab = show(log, address=place)
-    before, thumbs = cells_of(tab), tab.evaluate("document.querySelector('#thumbs canvas').toDataURL()")
-    film = tab.evaluate("document.querySelector('#film canvas').toDataURL()")
-    weight = tab.inner_text(".readout")
+    canvases = ("#cells", "#thumbs canvas", "#film canvas")
+    before, weight = [cells_of(tab, canvas) for canvas in canvases], readout(tab)
     tab.focus("#plate")
-    tab.keyboard.press("n")
-    settle(tab)
-    assert cells_of(tab) != before
-    assert tab.evaluate("document.querySelector('#thumbs canvas').toDataURL()") != thumbs
-    assert tab.evaluate("document.querySelector('#film canvas').toDataURL()") != film
-    assert "cells=norms" in tab.url
-    assert tab.inner_text("#plate-title").endswith(", norms")
-    expected = log.maps(1200).cross_norm[0, 1, 2, 8, 8]
-    assert float(tab.inner_text(".readout")) == pytest.approx(expected, abs=0.01) != float(weight)
+    press(tab, "n")
+    assert all(cells_of(tab, canvas) != old for canvas, old in zip(canvases, before, strict=True))
+    assert "cells=norms" in tab.url and tab.inner_text("#plate-title").endswith(", norms")
+    assert readout(tab) == pytest.approx(log.maps(1200).cross_norm[0, 1, 2, 8, 8], abs=0.01) != weight
     assert f"{tab.inner_text('.readout')} of what the head adds comes from \u201c<eos>\u201d" in tab.inner_text("#said")
     again = show(log, address=f"{place}&cells=norms")
     assert cells_of(again) == cells_of(tab)
     again.click("#cells-choice >> text=weights")
     settle(again)
-    assert "cells" not in again.url and again.inner_text(".readout") == weight
+    assert "cells" not in again.url and readout(again) == weight
 
 
-def test_own_outputs_have_their_own_words_rows_and_marks_at_each_step(show, make_log):
-    log = make_log(steps=(0, 100, 1200), variants=True)
+def test_own_outputs_have_their_own_words_rows_and_marks_at_each_step(show, log):
     tab = show(log, address="#kind=cross&pair=3&layer=1&head=1&step=100")
     tab.click("#fed >> text=own output")
     settle(tab)
     tokens = log.at(100).hypothesis_tokens[2]
     assert tokens != log.examples[2].target_tokens
     assert "fed=output" in tab.url and tab.inner_text("#plate-title").endswith(", own output")
-    rows = tab.evaluate("Array.from(document.querySelectorAll('#plate [data-row]'), (label) => label.textContent)")
-    assert rows == list(tokens)
+    assert labels(tab, "row") == list(tokens)
     assert tab.inner_text("#marks") == "", "the true links are those of another text"
     tab.focus("#plate")
-    tab.keyboard.press("Home")
-    settle(tab)
+    press(tab, "Home")
     said = tab.inner_text("#said")
     assert "Layer 1, head 1, fed its own output: when predicting" in said
     row = int(re.search(r"row=(\d+)", tab.url).group(1)) - 1
     expected = log.maps(100).cross_free[2, 0, 0, row, 0]
-    assert float(tab.inner_text(".readout")) == pytest.approx(expected, abs=0.01)
-    tab.keyboard.press(".")
-    settle(tab)
-    rows = tab.evaluate("Array.from(document.querySelectorAll('#plate [data-row]'), (label) => label.textContent)")
-    assert rows == list(log.at(1200).hypothesis_tokens[2]) == list(log.examples[2].target_tokens)
+    assert readout(tab) == pytest.approx(expected, abs=0.01)
+    press(tab, ".")
+    assert labels(tab, "row") == list(log.at(1200).hypothesis_tokens[2]) == list(log.examples[2].target_tokens)
     assert "hit" in tab.inner_text("#marks"), "the output is the reference, so its links are known"
-    tab.keyboard.press("n")
-    settle(tab)
+    press(tab, "n")
     assert tab.inner_text("#plate-title").endswith(", norms, own output")
     tab.click("#tab-encoder")
     settle(tab)
     assert not tab.is_visible("#fed-field") and "own output" not in tab.inner_text("#plate-title")
     tab.click("#tab-decoder")
     settle(tab)
-    columns = tab.evaluate(
-        "Array.from(document.querySelectorAll('#plate [data-column]'), (label) => label.textContent)"
-    )
-    assert columns == ["<bos>", *log.at(1200).hypothesis_tokens[2][:-1]]
-    tab.keyboard.press("o")
-    settle(tab)
+    assert labels(tab, "column") == ["<bos>", *log.at(1200).hypothesis_tokens[2][:-1]]
+    press(tab, "o")
     assert "fed" not in tab.url
 
 
-def test_maps_of_two_different_texts_are_not_subtracted(show, make_log):
-    log = make_log(steps=(0, 100, 1200), variants=True)
+def test_maps_of_two_different_texts_are_not_subtracted(show, log):
     tab = show(log, address="#kind=cross&pair=3&layer=1&head=1&step=100&fed=output&with=1200.1.1")
     assert "different texts" in tab.inner_text("#compare-note")
     assert "minus" not in tab.inner_text("#plate-title")
     tab.click("#shows >> text=other")
     settle(tab)
-    rows = tab.evaluate("Array.from(document.querySelectorAll('#plate [data-row]'), (label) => label.textContent)")
-    assert rows == list(log.at(1200).hypothesis_tokens[2])
+    assert labels(tab, "row") == list(log.at(1200).hypothesis_tokens[2])
     tab.click("#fed >> text=reference")
     tab.click("#shows >> text=difference")
     settle(tab)
     assert tab.inner_text("#compare-note") == "" and "minus" in tab.inner_text("#plate-title")
 
 
-def test_what_a_head_is_worth_stands_beside_its_map_and_in_the_table(show, make_log):
-    tab = show(make_log(steps=(0, 100, 1200), variants=True), address="#kind=decoder&pair=1&layer=2&head=4&step=1200")
+def test_what_a_head_is_worth_stands_beside_its_map_and_in_the_table(show, log):
+    tab = show(log, address="#kind=decoder&pair=1&layer=1&head=1&step=1200")
+    assert tab.inner_text("#worth") == "head off: loss \u00b10.000, exact match \u22120.08"
+    go(tab, "#kind=decoder&pair=1&layer=2&head=4&step=1200")
     assert tab.inner_text("#worth") == "head off: loss +0.130, exact match \u22120.08"
     tab.click("#ledger >> text=off: loss")
     settle(tab)
@@ -463,21 +364,18 @@ def test_what_a_head_is_worth_stands_beside_its_map_and_in_the_table(show, make_
     settle(tab)
     assert tab.inner_text("#thumbs .thumb:first-child .thumb-name").split() == ["2.4", "0.065"]
     tab.focus("#plate")
-    tab.keyboard.press(",")
-    settle(tab)
+    press(tab, ",")
     assert tab.inner_text("#worth").endswith("exact match \u22120.08 at step 1\u202f200")
     assert "were measured at step 1\u202f200" in tab.inner_text("#ledger-note")
 
 
-def test_steps_that_went_without_norms_say_so(show, make_log, monkeypatch: pytest.MonkeyPatch):
+def test_steps_that_went_without_norms_say_so(show, make_log):
     log = make_log(variants=True)
     html = page.render(log, max_megabytes=0.4)
-    monkeypatch.setattr(page, "render", lambda log: html)
-    tab = show(log, address="#kind=cross&pair=1&layer=1&head=1&step=1200&cells=norms&fed=output")
+    tab = show(log, html=html, address="#kind=cross&pair=1&layer=1&head=1&step=1200&cells=norms&fed=output")
     assert tab.inner_text("#plate-title").endswith(", norms, own output") and tab.inner_text("#variant-note") == ""
     tab.focus("#plate")
-    tab.keyboard.press(",")
-    settle(tab)
+    press(tab, ",")
     assert "norms" not in tab.inner_text("#plate-title") and "Left out at this step" in tab.inner_text("#variant-note")
 
 
@@ -488,12 +386,23 @@ def test_a_log_without_norms_and_outputs_does_not_offer_them(show, make_log):
     assert tab.inner_text("#plate-title") == "Cross-attention, layer 1, head 1"
 
 
-def test_it_works_inside_a_notebooks_frame(show, make_log):
-    log = make_log(steps=(0, 100), variants=True)
-    tab = show(log, html=f"<!DOCTYPE html><title>notebook</title>{frame(log, height=700)}")
+def test_it_works_inside_a_notebooks_frame_and_says_what_to_do_where_there_is_none(
+    open_html, make_log, monkeypatch: pytest.MonkeyPatch
+):
+    log, shown, display = make_log(steps=(0, 100), variants=True), [], ModuleType("IPython.display")
+    display.HTML, display.display = str, shown.append  # pyright: ignore
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    log.show(height=700)
+    assert shown[0].startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;') and "height: 700px" in shown[0]
+    assert shown[0].count('"') == 8 and shown[0].count("<") == 2, "nothing inside ends the attribute"
+    tab = open_html(f"<!DOCTYPE html><title>notebook</title>{shown[0]}")
     inside = next(each for each in tab.frames if each is not tab.main_frame)
     inside.wait_for_selector("html[data-settled]")
     inside.press("#step", "Home")
     until(inside, "document.querySelector('#step-name').textContent.startsWith('step 0')")
     settle(inside)
     assert "Cross-attention" in inside.inner_text("#plate-title")
+    monkeypatch.setitem(sys.modules, "IPython.display", None)
+    with pytest.raises(ImportError, match=r"needs IPython.* save\('maps\.html'\)"):
+        log.show()

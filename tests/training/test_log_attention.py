@@ -12,14 +12,23 @@ import pytest
 import torch
 
 from seq2see.maps import AttentionLog, Maps
+from seq2see.maps.arrays import visible
 from seq2see.runs.config import compose_options
 from seq2see.runs.train import train_run
 
 Overrides = Callable[..., list[str]]
 
 
+def worth_measured_at(log: AttentionLog) -> set[int]:
+    """The steps at which it is known what heads are worth."""
+    steps = {row.step for row in log.measures() if not math.isnan(row.ablation_loss)}
+    assert steps == {row.step for row in log.measures() if not math.isnan(row.importance)}
+    return steps
+
+
 def test_each_step_has_norms_and_the_maps_of_what_the_model_said_then(small_run: Path) -> None:
     log = AttentionLog.open(small_run)
+    assert worth_measured_at(log) == {0, log.steps[-1]}
     for step in log.steps:
         stored, maps = log.at(step), log.maps(step)
         assert set(maps.named()) == set(Maps._fields)
@@ -27,17 +36,11 @@ def test_each_step_has_norms_and_the_maps_of_what_the_model_said_then(small_run:
         for text, tokens in zip(stored.hypotheses, stored.hypothesis_tokens, strict=True):
             assert text.split() == [token for token in tokens if token != "<eos>"]
         for name, array in maps.named().items():
-            real = log.visible(name, step).any(-1)[:, None, None]
+            real = visible(name, log.examples, stored.hypothesis_tokens).any(-1)[:, None, None]
             assert abs(array.sum(-1) - real).max() < 1e-3, f"{name}: stored rows sum to 1"
 
 
-def test_what_heads_are_worth_is_measured_before_training_and_at_its_end(small_run: Path) -> None:
-    log = AttentionLog.open(small_run)
-    measured = {row.step for row in log.measures() if not math.isnan(row.ablation_loss)}
-    assert measured == {row.step for row in log.measures() if not math.isnan(row.importance)} == {0, log.steps[-1]}
-
-
-def test_loggers_get_a_handful_of_numbers_under_the_steps_they_are_of(small_run: Path) -> None:
+def test_loggers_get_a_handful_of_numbers_under_their_steps_and_the_table_each_step_once(small_run: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(small_run / "tensorboard"))
@@ -49,6 +52,9 @@ def test_loggers_get_a_handful_of_numbers_under_the_steps_they_are_of(small_run:
     rows = [row for row in log.measures() if row.step == 12 and row.kind == "cross"]
     assert points[12] == pytest.approx(min(row.alignment_error_rate for row in rows), abs=1e-5)
     assert set(points) == set(log.steps)
+    with (small_run / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        steps = [int(row["step"]) for row in csv.DictReader(file)]
+    assert steps == sorted(set(steps)) and 0 not in steps, "the maps' numbers make no rows of their own there"
 
 
 def test_a_step_that_is_due_and_validated_is_logged_once(tmp_path: Path, short_run: Overrides) -> None:
@@ -61,18 +67,11 @@ def test_a_step_that_is_due_and_validated_is_logged_once(tmp_path: Path, short_r
     assert [point.step for point in events.Scalars("attention/cross_entropy")] == [0, 4, 8]
 
 
-def test_the_table_of_metrics_has_each_step_once(small_run: Path) -> None:
-    with (small_run / "metrics.csv").open(encoding="utf-8", newline="") as file:
-        steps = [int(row["step"]) for row in csv.DictReader(file)]
-    assert steps == sorted(set(steps)) and 0 not in steps
-
-
 def test_at_a_fixed_pace_the_last_step_is_stored_too(tmp_path: Path, short_run: Overrides) -> None:
     overrides = short_run(tmp_path / "run", "attention_log.every_n_steps=5", "logger=none")
     train_run(compose_options("train", overrides))
     log = AttentionLog.open(tmp_path / "run")
-    assert log.steps == [0, 5, 10, 12]
-    assert {row.step for row in log.measures() if not math.isnan(row.ablation_loss)} == {0, 12}
+    assert log.steps == [0, 5, 10, 12] and worth_measured_at(log) == {0, 12}
 
 
 def test_measuring_and_writing_go_on_in_a_thread_whose_failure_is_not_lost(

@@ -6,18 +6,18 @@ before their output projection, where the heads' contexts lie side by side.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import cast
+from contextlib import contextmanager
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from seq2see.attention import AttentionLayer
 from seq2see.data import Batch
 from seq2see.maps.arrays import KINDS
-from seq2see.maps.table import HeadEffects
+from seq2see.maps.capture import attention_layers
+from seq2see.maps.measures import HeadEffects
 from seq2see.text import BOS, PAD
 from seq2see.transformer import Transformer
 
@@ -44,22 +44,13 @@ def head_effects(model: Transformer, batch: Batch) -> HeadEffects:
         with torch.inference_mode(False):
             importance = _importance(model, batch)
         with torch.inference_mode():
-            losses, exact = _without_each(model, batch)
+            return HeadEffects(importance, *_without_each(model, batch))
     finally:
         model.train(training)
-    return HeadEffects(
-        importance,
-        {kind: losses[kind] - losses["all"] for kind in KINDS},
-        {kind: exact[kind] - exact["all"] for kind in KINDS},
-    )
 
 
-def _importance(model: Transformer, batch: Batch) -> dict[str, np.ndarray]:
-    device = next(model.parameters()).device
-    shape = (len(batch.src), cast(int, model.options.num_heads))
-    masks = {
-        kind: [torch.ones(shape, device=device, requires_grad=True) for _ in _layers(model, kind)] for kind in KINDS
-    }
+def _importance(model: Transformer, batch: Batch) -> dict[str, NDArray]:
+    masks = _masks(model, len(batch.src), requires_grad=True)
     every = [mask for kind in KINDS for mask in masks[kind]]
     with torch.enable_grad(), _heads_scaled(model, masks):
         loss, _ = _scores(model, batch)
@@ -67,45 +58,31 @@ def _importance(model: Transformer, batch: Batch) -> dict[str, np.ndarray]:
     return {kind: np.stack([next(gradients).abs().mean(0).cpu().numpy() for _ in masks[kind]]) for kind in KINDS}
 
 
-def _without_each(model: Transformer, batch: Batch) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Mean loss and share of exact matches, by kind (layers, heads), and with all heads."""
-    num_heads = cast(int, model.options.num_heads)
-    heads = [
-        (kind, layer, head) for kind in KINDS for layer in range(len(_layers(model, kind))) for head in range(num_heads)
-    ]
-    values = np.zeros((2, len(heads)))
-    loss, exact = _scores(model, batch)
-    losses: dict[str, np.ndarray] = {"all": loss.mean().cpu().numpy()}
-    matches: dict[str, np.ndarray] = {"all": exact.double().mean().cpu().numpy()}
+def _without_each(model: Transformer, batch: Batch) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
+    """What mean loss and share of exact matches gain when a head is off, by kind (layers, heads)."""
+    num_heads = model.options.num_heads or 0
+    depths = {kind: len(attention_layers(model, kind)) for kind in KINDS}
+    heads = [(kind, *place) for kind in KINDS for place in np.ndindex(depths[kind], num_heads)]
+    with_all = [float(part.double().mean()) for part in _scores(model, batch)]
     widest = max(model.d_model, model.output_proj.out_features)
     at_once = max(1, MOST_NUMBERS // (batch.src.numel() * model.d_model + batch.tgt_in.numel() * widest))
-    for start in range(0, len(heads), at_once):
-        some = heads[start : start + at_once]
-        found = _with_some_off(model, batch, some)
-        values[:, start : start + len(some)] = [
-            part.view(len(some), -1).double().mean(1).cpu().numpy() for part in found
-        ]
-    start = 0
-    for kind in KINDS:
-        end = start + len(_layers(model, kind)) * num_heads
-        losses[kind], matches[kind] = values[:, start:end].reshape(2, -1, num_heads)
-        start = end
-    return losses, matches
+    found = [_with_some_off(model, batch, heads[start : start + at_once]) for start in range(0, len(heads), at_once)]
+    gains = np.concatenate(found, axis=1) - np.array(with_all)[:, None]  # (2, heads of all kinds)
+    ends = np.cumsum([depths[kind] * num_heads for kind in KINDS])[:-1]
+    losses, matches = ([part.reshape(-1, num_heads) for part in np.split(gain, ends)] for gain in gains)
+    return dict(zip(KINDS, losses, strict=True)), dict(zip(KINDS, matches, strict=True))
 
 
-def _with_some_off(model: Transformer, batch: Batch, heads: list[tuple[str, int, int]]) -> tuple[Tensor, Tensor]:
-    """Loss and exactness of each pair (heads x B), the first B without the first of these heads, and so on."""
-    device = next(model.parameters()).device
+def _with_some_off(model: Transformer, batch: Batch, heads: list[tuple[str, int, int]]) -> NDArray:
+    """Mean loss and share of exact matches without the first of these heads, and so on, (2, heads), of one pass."""
     size = len(batch.src)
     repeated = Batch(*(part.repeat(len(heads), *[1] * (part.ndim - 1)) for part in batch))
-    masks = {
-        kind: [torch.ones(len(heads) * size, model.options.num_heads or 1, device=device) for _ in _layers(model, kind)]
-        for kind in KINDS
-    }
+    masks = _masks(model, len(heads) * size, requires_grad=False)
     for place, (kind, layer, head) in enumerate(heads):
         masks[kind][layer][place * size : (place + 1) * size, head] = 0
     with _heads_scaled(model, masks):
-        return _scores(model, repeated)
+        scores = _scores(model, repeated)
+    return np.stack([part.view(len(heads), size).double().mean(1).cpu().numpy() for part in scores])
 
 
 def _scores(model: Transformer, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -125,28 +102,34 @@ def _scores(model: Transformer, batch: Batch) -> tuple[Tensor, Tensor]:
     return losses.sum(1) / real.sum(1), exact
 
 
-def _layers(model: Transformer, kind: str) -> list[AttentionLayer]:
-    """A kind's attention at each depth; the same one several times where layers are shared."""
-    name = "cross_attention" if kind == "cross" else "self_attention"
-    return [getattr(layer, name) for layer in (model.encoder_layers if kind == "encoder" else model.decoder_layers)]
+Masks = dict[str, list[Tensor]]
+"""For each kind and depth how much of each head goes on, (B, H)."""
+
+
+def _masks(model: Transformer, size: int, *, requires_grad: bool) -> Masks:
+    shape, device = (size, model.options.num_heads or 0), next(model.parameters()).device
+    return {
+        kind: [torch.ones(shape, device=device, requires_grad=requires_grad) for _ in attention_layers(model, kind)]
+        for kind in KINDS
+    }
 
 
 @contextmanager
-def _heads_scaled(model: Transformer, masks: dict[str, list[Tensor]]) -> Iterator[None]:
-    """Multiplies what each head gives by its mask (B, H), for each kind and depth, in one forward pass."""
-    with ExitStack() as stack:
-        for kind, of_layers in masks.items():
-            depths: dict[nn.Module, Iterator[Tensor]] = {}
-            layers = _layers(model, kind)
-            for layer in dict.fromkeys(layers):  # a shared layer meets the masks of its depths one after the other
-                depths[layer] = iter([mask for other, mask in zip(layers, of_layers, strict=True) if other is layer])
+def _heads_scaled(model: Transformer, masks: Masks) -> Iterator[None]:
+    """Multiplies what each head gives by its mask, in one forward pass."""
+    due: dict[nn.Module, list[Tensor]] = {}
+    for kind, of_layers in masks.items():
+        for layer, mask in zip(attention_layers(model, kind), of_layers, strict=True):
+            due.setdefault(layer.attention.out_proj, []).append(mask)  # a shared layer meets its depths' in turn
 
-                def scale(
-                    module: nn.Module, args: tuple[Tensor], own: Iterator[Tensor] = depths[layer]
-                ) -> tuple[Tensor]:
-                    mask = next(own)
-                    contexts = args[0].unflatten(-1, (mask.shape[1], -1))  # (B, T, H, K)
-                    return ((contexts * mask[:, None, :, None].to(contexts.dtype)).flatten(2),)
+    def scale(module: nn.Module, args: tuple[Tensor]) -> tuple[Tensor]:
+        mask = due[module].pop(0)
+        contexts = args[0].unflatten(-1, (mask.shape[1], -1))  # (B, T, H, K)
+        return ((contexts * mask[:, None, :, None].to(contexts.dtype)).flatten(2),)
 
-                stack.callback(layer.attention.out_proj.register_forward_pre_hook(scale).remove)
+    handles = [module.register_forward_pre_hook(scale) for module in due]
+    try:
         yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,7 +1,8 @@
-"""Which source word each target word attends to, while the model writes what it wrote."""
+"""What a trained model looks at while it is given targets, and how well that matches the true alignment."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,14 +12,19 @@ from torch import Tensor
 from seq2see.atomic_write import read_json
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import Trained, TranslatedLine, evaluation_mode
+from seq2see.decoding import Trained, TranslatedLine
 from seq2see.decoding.hypothesis import next_log_probs
-from seq2see.maps.capture import capture
-from seq2see.maps.measures import word_weights
+from seq2see.evaluation import Evaluation
+from seq2see.maps.capture import capture_with_logits
+from seq2see.maps.index import DIMENSIONS, Example
+from seq2see.maps.links import Link, LinkCounts, Rows, count_links, links_in, word_weights
+from seq2see.maps.measures import choose_head
 from seq2see.options import TokenizerKind
+from seq2see.tasks import Pair
 from seq2see.text import EOS, Tokenizer
 
 MOST_NUMBERS = 2**22  # of attention weights or log-probabilities in memory together: more is slower, not faster
+MOST_PAIRS = 500  # that an alignment error rate is measured on
 
 Asked = tuple[Sequence[int], Sequence[int]]
 """Source ids and target ids, both without EOS."""
@@ -26,7 +32,7 @@ Asked = tuple[Sequence[int], Sequence[int]]
 
 @dataclass(frozen=True)
 class CrossHead:
-    """A head of cross attention, or all heads of a layer.
+    """A head of attention, or all heads of a layer.
 
     Args:
         layer: 0-based.
@@ -36,9 +42,9 @@ class CrossHead:
     layer: int
     head: int | None = None
 
-    def of(self, cross: NDArray) -> NDArray:
-        """Its weights (T, S) out of those of all (layers, H, T, S)."""
-        own = cross[self.layer]
+    def of(self, maps: NDArray) -> NDArray:
+        """Its weights (query, key) out of those of all (layers, H, query, key)."""
+        own = maps[self.layer]
         return own.mean(0) if self.head is None else own[self.head]
 
     def __str__(self) -> str:
@@ -51,19 +57,18 @@ def aligning_head(trained: Trained) -> CrossHead:
 
     It was chosen on validation pairs, by the rows that predict a word.
     """
-    num_layers, num_heads = len(trained.model.decoder_layers), trained.model.options.num_heads
-    assert num_heads
+    num_layers, num_heads = len(trained.model.decoder_layers), trained.model.options.num_heads or 0
+    usual = CrossHead(num_layers - 1)
     path = None if trained.run is None else trained.run / "evaluation" / "test.json"
     if path is None or not path.is_file():
-        return CrossHead(num_layers - 1)
+        return usual
     scores = read_json(path, "write it anew with evaluate.py, or delete it")
     try:
         chosen = scores["alignment"]["predicts"]
         layer, head = int(chosen["layer"]) - 1, int(chosen["head"]) - 1
     except (ValueError, KeyError, TypeError, OverflowError):  # none was chosen: nothing is known of the true alignment
-        return CrossHead(num_layers - 1)
-    known = 0 <= layer < num_layers and 0 <= head < num_heads
-    return CrossHead(layer, head) if known else CrossHead(num_layers - 1)
+        return usual
+    return CrossHead(layer, head) if 0 <= layer < num_layers and 0 <= head < num_heads else usual
 
 
 def captured(trained: Trained, asked: Sequence[Asked]) -> Iterator[tuple[int, Tensor, NDArray]]:
@@ -77,20 +82,17 @@ def captured(trained: Trained, asked: Sequence[Asked]) -> Iterator[tuple[int, Te
         sources, targets = ([list(asked[index][side]) for index in indices] for side in (0, 1))
         places = np.arange(len(indices))
         batch = EncodedPairs(Texts.of(sources), Texts.of(targets), ids=places).batch(places)
-        cross, device = capture(trained.model, batch).cross, next(trained.model.parameters()).device
-        with evaluation_mode(trained.model):
-            logits = trained.model(*(part.to(device) for part in (batch.src, batch.src_mask, batch.tgt_in)))
-            log_probs = next_log_probs(logits).cpu()
+        maps, logits = capture_with_logits(trained.model, batch)
+        log_probs = next_log_probs(logits).cpu()
         for place, index in enumerate(indices):
             length = len(targets[place]) + 1
-            yield index, log_probs[place, :length], cross[place, :, :, :length, : len(sources[place]) + 1]
+            yield index, log_probs[place, :length], maps.cross[place, :, :, :length, : len(sources[place]) + 1]
 
 
 def _groups(trained: Trained, asked: Sequence[Asked]) -> Iterator[list[int]]:
     """Which pairs go through the model together: of similar lengths, and few of long ones."""
-    options = trained.model.options
-    assert options.num_heads and options.num_decoder_layers and options.num_encoder_layers
-    maps = options.num_heads * max(options.num_decoder_layers, options.num_encoder_layers)
+    model = dimensions_of(trained)
+    maps = model["num_heads"] * max(model["num_decoder_layers"], model["num_encoder_layers"])
     group: list[int] = []
     for index in sorted(range(len(asked)), key=lambda index: max(map(len, asked[index]))):
         length = max(map(len, asked[index])) + 1
@@ -105,28 +107,24 @@ def _groups(trained: Trained, asked: Sequence[Asked]) -> Iterator[list[int]]:
 
 def looked_at(trained: Trained, asked: Sequence[Asked], head: CrossHead) -> list[tuple[list[float], NDArray]]:
     """For each target its tokens' log-probabilities, nats, and what the head looks at (T, S); both with EOS."""
-    found: list[tuple[list[float], NDArray]] = [([], np.zeros((0, 0)))] * len(asked)
+    found: dict[int, tuple[list[float], NDArray]] = {}
     for index, log_probs, cross in captured(trained, asked):
         ids = torch.tensor([*asked[index][1], EOS])
         found[index] = log_probs.gather(1, ids[:, None])[:, 0].tolist(), head.of(cross)
-    return found
+    return [found[index] for index in range(len(asked))]
 
 
-def links_of(trained: Trained, source: str, target_ids: Sequence[int], weights: NDArray) -> list[tuple[int, int]]:
+def links_of(trained: Trained, source: str, target_ids: Sequence[int], weights: NDArray) -> list[Link]:
     """For each target word the source word that it attends to most: (source word, target word), both from 0.
 
-    Args:
-        trained: the model's tokenizers.
-        source: the line; it may be longer than what the model has read.
-        target_ids: without EOS.
-        weights: (T, S), both with EOS, of the row that predicts a token.
+    `weights` are (T, S), both with EOS, of the rows that predict a token; the source may be longer than what was read.
     """
     source_words = trained.source_tokenizer.word_numbers(source)[: weights.shape[1] - 1]
     target_words = word_numbers(trained.target_tokenizer, target_ids)
     if not source_words or not target_words:
         return []
     words = word_weights(weights, source_words=source_words, target_words=target_words)
-    return [(int(chosen), target) for target, chosen in enumerate(words.argmax(-1))]
+    return [(int(chosen), target) for target, chosen in enumerate(links_in(words))]
 
 
 def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
@@ -148,27 +146,96 @@ def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
 
 
 def with_details(trained: Trained, lines: Sequence[TranslatedLine], head: CrossHead) -> list[TranslatedLine]:
-    """The lines with tokens, log-probabilities and links.
-
-    Args:
-        trained: the model.
-        lines: as `Trained.translations` gives them.
-        head: whose attention the links are read from.
-    """
+    """The lines, as `Trained.translations` gives them, with tokens, log-probabilities and the links of this head."""
     asked = [(line.ids, found.ids) for line in lines for found in line.translations]
     seen = iter(looked_at(trained, asked, head))
     detailed = []
     for line in lines:
         own = []
-        for found in line.translations:
-            log_probs, weights = next(seen)
+        for found, (log_probs, weights) in zip(line.translations, seen, strict=False):
             own.append(
                 replace(
                     found,
-                    tokens=(*trained.target_tokenizer.tokens(found.ids), *(["<eos>"] if found.ended else [])),
+                    tokens=labels_of(trained.target_tokenizer, found.ids, ended=found.ended),
                     log_probs=tuple(log_probs[: len(found.ids) + found.ended]),
                     links=tuple(links_of(trained, line.source, found.ids, weights)),
                 )
             )
         detailed.append(replace(line, translations=tuple(own)))
     return detailed
+
+
+def labels_of(tokenizer: Tokenizer, ids: Sequence[int], *, ended: bool = True) -> tuple[str, ...]:
+    """A label for each id, and `<eos>` if the end was reached."""
+    return *tokenizer.tokens(ids), *["<eos>"] * ended
+
+
+def add_alignment(trained: Trained, evaluation: Evaluation, valid: Sequence[Pair]) -> None:
+    """Adds the alignment error rate of the head that aligns best on `valid`, measured on the pairs of the evaluation.
+
+    `details["alignment"]` says for both row conventions which head that is (1-based) and its rate. Nothing is added if
+    the true alignment of either is not known, or is one of words where the tokens are characters.
+    """
+    if not (_aligned(trained, evaluation.pairs) and _aligned(trained, valid)):
+        return
+    on_valid, on_pairs = (_error_rates(trained, pairs[:MOST_PAIRS]) for pairs in (valid, evaluation.pairs))
+    details: dict[str, Any] = {"pairs": min(len(evaluation.pairs), MOST_PAIRS)}
+    for rows in Rows:
+        layer, head = choose_head(on_valid[rows])
+        rate = float(on_pairs[rows][layer, head])
+        details[rows.name] = {"layer": layer + 1, "head": head + 1, "alignment_error_rate": rate}
+    evaluation.details["alignment"] = details
+    evaluation.scores["alignment_error_rate"] = details["predicts"]["alignment_error_rate"]
+
+
+def _aligned(trained: Trained, pairs: Sequence[Pair]) -> bool:
+    characters = TokenizerKind.char in (trained.source_tokenizer.kind, trained.target_tokenizer.kind)
+    return not characters and bool(pairs) and all(pair.links is not None for pair in pairs)
+
+
+def _error_rates(trained: Trained, pairs: Sequence[Pair]) -> dict[Rows, NDArray]:
+    """For each row convention the rates (layers, heads)."""
+    source, target = trained.source_tokenizer, trained.target_tokenizer
+    sources, targets = source.encode_batch(pair.source for pair in pairs), target.encode_batch(p.target for p in pairs)
+    counts = dict.fromkeys(Rows, LinkCounts())
+    for index, _, cross in captured(trained, list(zip(sources, targets, strict=True))):
+        source_words, target_words = source.word_numbers(pairs[index].source), target.word_numbers(pairs[index].target)
+        for rows in Rows:
+            words = word_weights(cross, rows=rows, source_words=source_words, target_words=target_words)
+            counts[rows] += count_links(words, pairs[index].links or ())
+    return {rows: own.error_rate for rows, own in counts.items()}
+
+
+def example_of(number: int, pair: Pair, trained: Trained) -> Example:
+    """A pair as the attention log keeps it, with its links between tokens where they are known."""
+    example = labelled(trained, number, pair.source, trained.target_tokenizer.encode(pair.target), pair.target)
+    if not _aligned(trained, [pair]):
+        return example
+    assert pair.links is not None and example.source_words is not None and example.target_words is not None
+    links = [
+        (i, j)
+        for source_word, target_word in pair.links
+        for i, source in enumerate(example.source_words)
+        for j, target in enumerate(example.target_words)
+        if (source, target) == (source_word, target_word)
+    ]
+    return replace(example, links=tuple(links))
+
+
+def labelled(trained: Trained, number: int, source: str, target_ids: Sequence[int], reference: str | None) -> Example:
+    """A source and the ids that the decoder is fed, as the log keeps them; `reference`: their text."""
+    source_ids = trained.source_tokenizer.encode(source)
+    return Example(
+        id=number,
+        source=source,
+        reference=reference,
+        source_tokens=labels_of(trained.source_tokenizer, source_ids),
+        target_tokens=labels_of(trained.target_tokenizer, target_ids),
+        source_words=tuple(trained.source_tokenizer.word_numbers(source)),
+        target_words=tuple(word_numbers(trained.target_tokenizer, target_ids)),
+    )
+
+
+def dimensions_of(trained: Trained) -> dict[str, int]:
+    """What the attention log says of the model."""
+    return {name: getattr(trained.model.options, name) for name in DIMENSIONS}

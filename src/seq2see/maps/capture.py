@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from seq2see.attention import AttentionLayer, MultiHeadAttention
@@ -21,18 +21,6 @@ from seq2see.transformer import Transformer
 MOST_LONGER = 4  # tokens: a model that has not learned to stop writes on and on, which takes long and shows nothing
 
 
-class Snapshot(NamedTuple):
-    """What a model attends to, and what it says.
-
-    Args:
-        maps: of the references, and of the hypotheses (`*_free`), with norms.
-        hypotheses: the model's own outputs, one a pair.
-    """
-
-    maps: Maps
-    hypotheses: list[Hypothesis]
-
-
 def capture(model: Transformer, batch: Batch, *, norms: bool = False) -> Maps:
     """Every layer's and head's weights on these pairs, teacher-forced, in evaluation mode, by the explicit path.
 
@@ -43,34 +31,36 @@ def capture(model: Transformer, batch: Batch, *, norms: bool = False) -> Maps:
 
     Returns:
         float32 (B, layers, H, query, key); zero where a query or key is padding.
-
-    Source:
-        The norms: Kobayashi et al. 2020, "Attention is Not Only a Weight: Analyzing Transformers with Vector Norms".
     """
+    return capture_with_logits(model, batch, norms=norms)[0]
+
+
+def capture_with_logits(model: Transformer, batch: Batch, *, norms: bool = False) -> tuple[Maps, Tensor]:
+    """What `capture` gives, and the scores of each next target token (B, T, V), of one pass."""
     with evaluation_mode(model):
         encoder, memory = _encoder_maps(model, batch, norms=norms)
-        decoder, _ = _decoder_maps(model, batch, memory, norms=norms)
-        return Maps(**encoder, **decoder)
+        decoder, logits = _decoder_maps(model, batch, memory, norms=norms)
+    return Maps(**encoder, **decoder), logits
 
 
-def snapshot(model: Transformer, batch: Batch, *, limit: LengthLimit) -> Snapshot:
-    """`capture` with norms, and the same once more with the model's own greedy outputs fed in place of the references.
+def snapshot(model: Transformer, batch: Batch, *, limit: LengthLimit) -> tuple[Maps, list[Hypothesis]]:
+    """`capture` with norms, of the references and (`*_free`) of the model's own greedy outputs, and these outputs.
 
-    Args:
-        model: as in `capture`.
-        batch: B pairs.
-        limit: how long an output may get; nor is it more than `MOST_LONGER` tokens longer than the longest reference.
+    They are no longer than `limit` says, nor more than `MOST_LONGER` tokens longer than the longest reference.
     """
     with evaluation_mode(model):
         encoder, memory = _encoder_maps(model, batch, norms=True)
-        decoder, states = _decoder_maps(model, batch, memory, norms=True)
-        hypotheses = _outputs(model, batch, states, limit)
+        decoder, logits = _decoder_maps(model, batch, memory, norms=True)
+        hypotheses = _outputs(model, batch, logits, limit)
         free, _ = _decoder_maps(model, fed_back(batch, hypotheses), memory, norms=True)
-    renamed = {
-        name.replace("_norm", "_free_norm") if name.endswith("_norm") else f"{name}_free": values
-        for name, values in free.items()
-    }
-    return Snapshot(Maps(**encoder, **decoder, **renamed), hypotheses)
+    return with_free(Maps(**encoder, **decoder), free), hypotheses
+
+
+def with_free(maps: Maps, free: dict[str, NDArray]) -> Maps:
+    """The maps, and beside them those of the model's own outputs, by the names that they have with references."""
+    own = ("decoder", "cross")
+    renamed = {f"{kind}_free{more}": free[f"{kind}{more}"] for kind in own for more in ("", "_norm")}
+    return maps._replace(**renamed)
 
 
 def fed_back(batch: Batch, hypotheses: list[Hypothesis]) -> Batch:
@@ -80,17 +70,10 @@ def fed_back(batch: Batch, hypotheses: list[Hypothesis]) -> Batch:
     return shifted(batch.ids.numpy(), batch.src.numpy(), batch.src_mask.numpy(), tgt_out.numpy())
 
 
-def _outputs(model: Transformer, batch: Batch, states: Tensor, limit: LengthLimit) -> list[Hypothesis]:
-    """What `greedy` gives, with less work: the output is the reference if each of its tokens is the most probable one.
-
-    Args:
-        model: in evaluation mode.
-        batch: B pairs; each reference ends in EOS.
-        states: what `decode_states` made of its references, (B, T, D).
-        limit: how long an output may get.
-    """
-    log_probs = next_log_probs(model.output_proj(states))
-    tgt_out, longest = batch.tgt_out.to(states.device), batch.tgt_out.shape[1] + MOST_LONGER
+def _outputs(model: Transformer, batch: Batch, logits: Tensor, limit: LengthLimit) -> list[Hypothesis]:
+    """What `greedy` gives, with less work: a reference whose tokens are all the most probable ones is the output."""
+    log_probs = next_log_probs(logits)
+    tgt_out, longest = batch.tgt_out.to(logits.device), batch.tgt_out.shape[1] + MOST_LONGER
     limits = [min(limit.of(length), longest) for length in batch.src_mask.sum(1).tolist()]
     real = tgt_out != PAD
     scores = log_probs.gather(2, tgt_out[:, :, None])[:, :, 0].masked_fill(~real, 0).sum(1).tolist()
@@ -100,33 +83,36 @@ def _outputs(model: Transformer, batch: Batch, states: Tensor, limit: LengthLimi
     ]
     others = [row for row, said in enumerate(hypotheses) if not is_right[row] or len(said.ids) >= limits[row]]
     if others:
-        src, src_mask = (part[others].to(states.device) for part in (batch.src, batch.src_mask))
+        src, src_mask = (part[others].to(logits.device) for part in (batch.src, batch.src_mask))
         found = greedy(model, src, src_mask, max_lengths=[limits[row] for row in others])
         for row, said in zip(others, found, strict=True):
             hypotheses[row] = said
     return hypotheses
 
 
-def _encoder_maps(model: Transformer, batch: Batch, *, norms: bool) -> tuple[dict[str, np.ndarray], Tensor]:
+def _encoder_maps(model: Transformer, batch: Batch, *, norms: bool) -> tuple[dict[str, NDArray], Tensor]:
     """The encoder's maps by name, and what it has made of the source: memory (B, S, D)."""
     device = next(model.parameters()).device
-    with collected(model.encoder_layers, "self_attention", norms=norms) as found:
+    with collected(model, "encoder", norms=norms) as found:
         memory = model.encode(batch.src.to(device), batch.src_mask.to(device))
     return _named("encoder", found, batch.src_mask, batch.src_mask), memory
 
 
 def _decoder_maps(
     model: Transformer, batch: Batch, memory: Tensor, *, norms: bool
-) -> tuple[dict[str, np.ndarray], Tensor]:
-    """The decoder's self and cross maps by name, and its states before the output projection (B, T, D)."""
-    with (
-        collected(model.decoder_layers, "self_attention", norms=norms) as decoder,
-        collected(model.decoder_layers, "cross_attention", norms=norms) as cross,
-    ):
-        states = model.decode_states(batch.tgt_in.to(memory.device), memory, batch.src_mask.to(memory.device))
+) -> tuple[dict[str, NDArray], Tensor]:
+    """The decoder's self and cross maps by name, and its logits (B, T, V)."""
+    with collected(model, "decoder", norms=norms) as decoder, collected(model, "cross", norms=norms) as cross:
+        logits = model.decode(batch.tgt_in.to(memory.device), memory, batch.src_mask.to(memory.device))
     tgt_mask = batch.tgt_out != PAD
     maps = _named("decoder", decoder, tgt_mask, tgt_mask) | _named("cross", cross, tgt_mask, batch.src_mask)
-    return maps, states
+    return maps, logits
+
+
+def attention_layers(model: Transformer, kind: str) -> list[AttentionLayer]:
+    """A kind's attention at each depth; the same one several times where layers are shared."""
+    name = "cross_attention" if kind == "cross" else "self_attention"
+    return [getattr(layer, name) for layer in (model.encoder_layers if kind == "encoder" else model.decoder_layers)]
 
 
 Collected = list[tuple[Tensor, Tensor | None]]
@@ -134,8 +120,8 @@ Collected = list[tuple[Tensor, Tensor | None]]
 
 
 @contextmanager
-def collected(layers: nn.ModuleList, name: str, *, norms: bool) -> Iterator[Collected]:
-    """What the attention of this name does in each layer while this lasts; without `norms`, weights alone."""
+def collected(model: Transformer, kind: str, *, norms: bool) -> Iterator[Collected]:
+    """What attention of this kind does in each layer while this lasts; without `norms`, weights alone."""
     found: Collected = []
 
     def ask(module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
@@ -145,9 +131,9 @@ def collected(layers: nn.ModuleList, name: str, *, norms: bool) -> Iterator[Coll
         found.append((output[1], value_norms(module, args[2]) if norms else None))
 
     handles = []
-    for layer in dict.fromkeys(layers):  # shared layers once
-        module = cast(AttentionLayer, getattr(layer, name)).attention
-        handles += [module.register_forward_pre_hook(ask, with_kwargs=True), module.register_forward_hook(keep)]
+    for layer in dict.fromkeys(attention_layers(model, kind)):  # shared layers once
+        handles.append(layer.attention.register_forward_pre_hook(ask, with_kwargs=True))
+        handles.append(layer.attention.register_forward_hook(keep))
     try:
         yield found
     finally:
@@ -158,15 +144,8 @@ def collected(layers: nn.ModuleList, name: str, *, norms: bool) -> Iterator[Coll
 def value_norms(attention: MultiHeadAttention, value: Tensor) -> Tensor:
     """The length of `f(x) = (x W_v + b_v) W_o` for each key and head: what a weight of 1 would add to the output.
 
-    Args:
-        attention: the module.
-        value: its values (B, S, D).
-
-    Returns:
-        float32 (B, H, S). The output's own bias belongs to no key and is left out, as in the source.
-
-    Source:
-        Kobayashi et al. 2020, equations 2 to 5.
+    Of values (B, S, D) float32 (B, H, S). The output's own bias belongs to no key and is left out, as in the source:
+    Kobayashi et al. 2020, equations 2 to 5.
     """
     values = attention.v_proj(value).unflatten(-1, (attention.num_kv_heads, -1)).transpose(1, 2).float()
     values = for_each_head(values, attention.num_heads)  # (B, H, S, K)
@@ -175,19 +154,14 @@ def value_norms(attention: MultiHeadAttention, value: Tensor) -> Tensor:
     return ((values @ products) * values).sum(-1).clamp(min=0).sqrt()
 
 
-def _named(kind: str, found: Collected, query_mask: Tensor, key_mask: Tensor) -> dict[str, np.ndarray]:
+def _named(kind: str, found: Collected, query_mask: Tensor, key_mask: Tensor) -> dict[str, NDArray]:
     """Layers stacked (B, layers, H, query, key), without padding; norms, if there are any, as shares of their row."""
     real = (query_mask[:, :, None] & key_mask[:, None, :]).numpy()[:, None, None]
     weights = torch.stack([layer for layer, _ in found], dim=1).float().cpu().numpy()
     maps = {kind: np.where(real, weights, np.float32(0))}
     lengths = [length for _, length in found if length is not None]
     if lengths:
-        added = weights * torch.stack(lengths, dim=1).cpu().numpy()[:, :, :, None]
-        maps[f"{kind}_norm"] = row_shares(np.where(real, added, np.float32(0)))
+        added = maps[kind] * torch.stack(lengths, dim=1).cpu().numpy()[:, :, :, None]
+        sums = added.sum(-1, keepdims=True)
+        maps[f"{kind}_norm"] = np.divide(added, sums, out=np.zeros_like(added), where=sums > 0)
     return maps
-
-
-def row_shares(lengths: np.ndarray) -> np.ndarray:
-    """Each row divided by its sum; rows of zeros stay so."""
-    sums = lengths.sum(-1, keepdims=True)
-    return np.divide(lengths, sums, out=np.zeros_like(lengths), where=sums > 0)

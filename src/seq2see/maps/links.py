@@ -1,27 +1,130 @@
-"""Word alignments in files: read, scored against a gold standard, and two directions made into one.
+"""Word alignment: links found in a map or read from a file, two directions made into one, and how good they are.
 
-One sentence a line; a link is `i-j` if it is sure, `ipj` or `i?j` if it is only possible: source word i, target word j.
-What `translate.py format=tsv` and `format=jsonl` write is read as it stands.
+In a file, one sentence a line; a link is `i-j` if it is sure, `ipj` or `i?j` if it is only possible: source word i,
+target word j. What `translate.py format=tsv` and `format=jsonl` write is read as it stands.
 """
 
-from __future__ import annotations
-
-import heapq
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 Link = tuple[int, int]
 """Source word and target word, 0-based."""
 
 _LINK = re.compile(r"(\d+)([-p?])(\d+)", re.ASCII)
-_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+_NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1))  # source, target
+
+
+class Rows(Enum):
+    """Which row of a map stands for target token t: the one that predicts it (row t) or that reads it (row t + 1)."""
+
+    predicts = 0
+    reads = 1
 
 
 @dataclass(frozen=True)
-class SentenceLinks:
+class LinkCounts:
+    """What scores of links are made of: numbers, or arrays of one entry a head.
+
+    Counts of sentences add with `+`, so a corpus is summed before the one division, and its rate is not the mean of its
+    sentences' rates. A score is NaN where nothing can be divided by.
+
+    Source:
+        Och and Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models", section 5.
+    """
+
+    sure_hits: ArrayLike = 0
+    possible_hits: ArrayLike = 0
+    found: ArrayLike = 0
+    sure: ArrayLike = 0
+
+    def __add__(self, other: "LinkCounts") -> "LinkCounts":
+        return LinkCounts(*map(np.add, vars(self).values(), vars(other).values()))
+
+    @property
+    def precision(self) -> NDArray[np.float64]:
+        """The share of the found links that are possible."""
+        return _share(self.possible_hits, self.found)
+
+    @property
+    def recall(self) -> NDArray[np.float64]:
+        """The share of the sure links that were found."""
+        return _share(self.sure_hits, self.sure)
+
+    @property
+    def error_rate(self) -> NDArray[np.float64]:
+        """1 - (|A and S| + |A and P|) / (|A| + |S|); 0 is best."""
+        return 1 - _share(np.add(self.sure_hits, self.possible_hits), np.add(self.found, self.sure))
+
+
+def _share(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.true_divide(part, whole)
+
+
+def word_weights(
+    weights: NDArray,
+    *,
+    rows: Rows = Rows.predicts,
+    source_words: Sequence[int] | None = None,
+    target_words: Sequence[int] | None = None,
+) -> NDArray:
+    """A cross map without EOS, of words: summed over a source word's tokens, averaged over a target word's.
+
+    Args:
+        weights: float (..., target tokens with EOS, source tokens with EOS), no padding.
+        rows: which row stands for a target token.
+        source_words: the word number of each source token, EOS left out; None means each token is a word.
+        target_words: the same for target tokens.
+    """
+    num_targets = weights.shape[-2] - 1
+    inner = weights[..., rows.value : rows.value + num_targets, :-1]
+    if source_words is not None:
+        inner = inner @ _membership(source_words).T
+    if target_words is not None:
+        members = _membership(target_words)
+        inner = (members / np.maximum(members.sum(-1, keepdims=True), 1)) @ inner
+    return inner
+
+
+def _membership(words: Sequence[int]) -> NDArray[np.float32]:
+    """0/1, (words, tokens)."""
+    numbers = np.asarray(words, dtype=np.int64)
+    return (np.arange(numbers.max(initial=-1) + 1)[:, None] == numbers).astype(np.float32)
+
+
+def links_in(words: NDArray) -> NDArray[np.int64]:
+    """For each target word the source word that it attends to most, the first of equals, (..., target words).
+
+    EOS is left out on both sides: its row is not asked and its column cannot be chosen. Punctuation is a word like any
+    other.
+    """
+    return words.argmax(-1)
+
+
+def count_links(words: NDArray, sure: Collection[Link]) -> LinkCounts:
+    """How good the links in one sentence's `word_weights` (..., target words, source words) are, for each head.
+
+    A target word without a true link still predicts one and pays for it.
+    """
+    *heads, num_targets, num_sources = words.shape
+    if not num_sources or not num_targets:
+        return LinkCounts(*np.zeros((4, *heads)))
+    is_sure = np.zeros((num_targets, num_sources), dtype=bool)
+    for source, target in sure:
+        is_sure[target, source] = True
+    hits = is_sure[np.arange(num_targets), links_in(words)].sum(-1)
+    return LinkCounts(hits, hits, np.full(heads, num_targets), np.full(heads, is_sure.sum()))
+
+
+class SentenceLinks(NamedTuple):
     """The links of one sentence.
 
     Args:
@@ -33,32 +136,8 @@ class SentenceLinks:
     possible: frozenset[Link] = frozenset()
 
 
-@dataclass(frozen=True)
-class LinkScores:
-    """What a set of links is worth, from sums over the whole corpus; NaN where nothing can be divided by.
-
-    Args:
-        precision: share of the links that are possible.
-        recall: share of the sure links that were found.
-        error_rate: 0 is best.
-        num_links: how many there are.
-
-    Source:
-        Och and Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models", section 5.
-    """
-
-    precision: float
-    recall: float
-    error_rate: float
-    num_links: int
-
-
 def parse_links(text: str, *, index_base: int = 0) -> SentenceLinks:
-    """The links of one line.
-
-    Args:
-        text: links between white space.
-        index_base: 0 or 1, the number of the first word.
+    """The links of one line, between white space; `index_base`, 0 or 1, is the number of the first word.
 
     Raises:
         ValueError: something in it is no link, or a word's number lies before the first.
@@ -77,8 +156,8 @@ def parse_links(text: str, *, index_base: int = 0) -> SentenceLinks:
     return SentenceLinks(frozenset(sure), frozenset(possible))
 
 
-def read_links(path: str | Path, *, index_base: int = 0) -> list[SentenceLinks]:
-    """The links of a file, one entry a line.
+def read_links(path: str | Path, *, index_base: int = 0) -> tuple[list[SentenceLinks], int]:
+    """The links of a file, one entry a line, and the number of the first word in it.
 
     A file that `translate.py` has written (`format=tsv`, `format=jsonl`) gives those of the best translation of each
     line; they count from 0 whatever `index_base`.
@@ -86,52 +165,38 @@ def read_links(path: str | Path, *, index_base: int = 0) -> list[SentenceLinks]:
     Raises:
         ValueError: the file cannot be read, or a line is malformed; the message names file, line and text.
     """
-    lines = _lines(path)
-    written = _is_written_by_translate(lines)
+    try:
+        content = Path(path).read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.reason if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise ValueError(
+            f"{path} cannot be read ({reason}): name a file of links in UTF-8, one sentence a line"
+        ) from error
+    lines = content.removesuffix("\n").split("\n") if content else []
+    if content.startswith("{") or "alignment" in content.partition("\n")[0].split("\t"):
+        numbered, index_base = _best_of_translate(lines, path), 0
+    else:
+        numbered = enumerate(lines, start=1)
     result = []
-    for number, text in _alignments(lines, path):
+    for number, text in numbered:
         try:
-            result.append(parse_links(text, index_base=0 if written else index_base))
+            result.append(parse_links(text, index_base=index_base))
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {error}") from error
-    return result
+    return result, index_base
 
 
-def written_by_translate(path: str | Path) -> bool:
-    """Whether a file is what `translate.py` writes beside plain text; errors as in `read_links`."""
-    return _is_written_by_translate(_lines(path))
-
-
-def _lines(path: str | Path) -> list[str]:
-    try:
-        lines = Path(path).read_bytes().decode("utf-8-sig").split("\n")
-    except OSError as error:
-        raise ValueError(
-            f"{path} cannot be read ({error.strerror}): name a file of links, one sentence a line"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 ({error.reason}): convert the file to UTF-8") from error
-    return [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
-
-
-def _is_written_by_translate(lines: Sequence[str]) -> bool:
-    return bool(lines) and (lines[0].startswith("{") or "alignment" in lines[0].split("\t"))
-
-
-def _alignments(lines: Sequence[str], path: str | Path) -> Iterator[tuple[int, str]]:
-    """The number of each line, from 1, and its links as text; of several translations of a line the first alone."""
-    if not _is_written_by_translate(lines):
-        yield from enumerate(lines, start=1)
-        return
+def _best_of_translate(lines: Sequence[str], path: str | Path) -> Iterator[tuple[int, str]]:
+    """The number of each line and its links as text; of several translations of a source the first alone."""
     is_table, columns = not lines[0].startswith("{"), lines[0].split("\t")
     last = None
-    for number, line in enumerate(lines[1:] if is_table else lines, start=2 if is_table else 1):
+    for number, line in enumerate(lines[is_table:], start=1 + is_table):
         try:
             if is_table:
                 row = dict(zip(columns, line.split("\t"), strict=True))
                 source, text = row.get("line", number), row["alignment"]
             else:
-                entry = json.loads(line)
+                entry: dict[str, Any] = json.loads(line)
                 source, text = entry["line"], entry["hypotheses"][0]["alignment"] if entry["hypotheses"] else ""
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise ValueError(f"{path}, line {number}: {line[:80]!r} is not what translate.py writes") from error
@@ -140,49 +205,21 @@ def _alignments(lines: Sequence[str], path: str | Path) -> Iterator[tuple[int, s
         last = source
 
 
-def score_links(gold: Sequence[SentenceLinks], found: Sequence[frozenset[Link]]) -> LinkScores:
-    """How good links are; sums run over the whole corpus before the one division.
-
-    Args:
-        gold: the standard.
-        found: for each of its sentences the links to score.
-
-    Raises:
-        ValueError: there are not as many sentences.
-    """
-    if len(gold) != len(found):
-        raise ValueError(f"{len(found)} sentences have links, the gold standard has {len(gold)}: give as many")
-    num_links = sum(map(len, found))
-    num_sure = sum(len(sentence.sure) for sentence in gold)
-    sure_hits = sum(len(links & sentence.sure) for sentence, links in zip(gold, found, strict=True))
-    possible_hits = sum(len(links & sentence.possible) for sentence, links in zip(gold, found, strict=True))
-    return LinkScores(
-        _share(possible_hits, num_links),
-        _share(sure_hits, num_sure),
-        1 - _share(sure_hits + possible_hits, num_links + num_sure),
-        num_links,
+def score_links(gold: Sequence[SentenceLinks], found: Sequence[frozenset[Link]]) -> LinkCounts:
+    """How good the links found in as many sentences are."""
+    counts = (
+        LinkCounts(len(links & true.sure), len(links & true.possible), len(links), len(true.sure))
+        for true, links in zip(gold, found, strict=True)
     )
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else float("nan")
-
-
-def turned(links: frozenset[Link]) -> frozenset[Link]:
-    """The links with source and target exchanged."""
-    return frozenset((target, source) for source, target in links)
+    return sum(counts, LinkCounts())
 
 
 def grow_diag_final_and(forward: frozenset[Link], backward: frozenset[Link]) -> frozenset[Link]:
-    """The links of two directions made into one set, between their intersection and their union.
+    """The links of two directions, both (source, target), as one set between their intersection and their union.
 
     From the intersection it grows to neighbours, diagonal ones too, that are in the union and have a word without a
     link; then links of either direction are added whose words both have none. Target words are gone through first to
     last, and for each the source words.
-
-    Args:
-        forward: links (source, target).
-        backward: of the other direction, also (source, target).
 
     Source:
         Koehn et al. 2005, "Edinburgh System Description for the 2005 IWSLT Speech Translation Evaluation".
@@ -195,23 +232,25 @@ def grow_diag_final_and(forward: frozenset[Link], backward: frozenset[Link]) -> 
         sources.add(link[0])
         targets.add(link[1])
 
+    in_order = sorted(union, key=_by_target)
     grown = True
     while grown:
         grown = False
-        due = [(target, source) for source, target in result]
-        heapq.heapify(due)
-        while due:
-            place = heapq.heappop(due)
-            for step in _NEIGHBOURS:
-                target, source = place[0] + step[0], place[1] + step[1]
-                link, is_free = (source, target), source not in sources or target not in targets
+        for source, target in in_order:
+            if (source, target) not in result:
+                continue
+            for across, down in _NEIGHBOURS:
+                link = (source + across, target + down)
+                is_free = link[0] not in sources or link[1] not in targets
                 if is_free and link in union and link not in result:
                     add(link)
                     grown = True
-                    if (target, source) > place:  # this round comes to it yet
-                        heapq.heappush(due, (target, source))
     for direction in (forward, backward):
-        for source, target in sorted(direction, key=lambda link: (link[1], link[0])):
+        for source, target in sorted(direction, key=_by_target):
             if source not in sources and target not in targets:
                 add((source, target))
     return frozenset(result)
+
+
+def _by_target(link: Link) -> tuple[int, int]:
+    return link[1], link[0]

@@ -19,10 +19,7 @@ class AttentionLog(StoredLog):
         return path
 
     def show(self, *, height: int = 960) -> None:
-        """Show the page in a notebook.
-
-        Args:
-            height: of its frame, CSS pixels.
+        """Show the page in a notebook, in a frame of so many CSS pixels that is shut off from the notebook around it.
 
         Raises:
             ImportError: there is no IPython, so no notebook.
@@ -33,13 +30,6 @@ class AttentionLog(StoredLog):
             raise ImportError(
                 "show() needs IPython, which a notebook has; anywhere else write the page with save('maps.html')"
             ) from error
-        display(HTML(frame(self, height=height)))
-
-
-def frame(log: StoredLog, *, height: int) -> str:
-    """The page as an `iframe` that carries it whole, shut off from the notebook around it."""
-    text = html.escape(page.render(log), quote=True)
-    return (
-        f'<iframe srcdoc="{text}" sandbox="allow-scripts allow-downloads" title="Attention maps"'
-        f' style="width: 100%; height: {height}px; border: 0"></iframe>'
-    )
+        text = html.escape(page.render(self), quote=True)
+        frame = f'<iframe srcdoc="{text}" sandbox="allow-scripts allow-downloads" title="Attention maps"'
+        display(HTML(f'{frame} style="width: 100%; height: {height}px; border: 0"></iframe>'))

@@ -6,50 +6,29 @@ that rounding. A step whose maps were thinned away keeps its scores and measures
 (`folder=None`): what a finished checkpoint attends to is a log of one step.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from seq2see.atomic_write import whole_binary_file, write_bytes
 from seq2see.maps import arrays
 from seq2see.maps.arrays import Maps
-from seq2see.maps.index import (
-    DIMENSIONS,
-    Example,
-    Index,
-    StoredStep,
-    read_index,
-    step_file_name,
-    write_index,
-)
-from seq2see.maps.table import HeadEffects, MeasureRow, read_table, table_of, write_table
+from seq2see.maps.index import DIMENSIONS, Example, Index, StoredStep, read_index, step_file_name, write_index
+from seq2see.maps.measures import HeadEffects, MeasureRow, read_table, table_of, write_table
 
 
 class StoredLog:
     """Attention maps over training, kept and given back; `AttentionLog` is one that can be shown too."""
 
-    def __init__(
-        self,
-        folder: Path | None,
-        *,
-        examples: Sequence[Example],
-        model: Mapping[str, int],
-        max_megabytes: float,
-        steps: Sequence[StoredStep] = (),
-    ) -> None:
+    def __init__(self, folder: Path | None, index: Index) -> None:
         """Use `create`, `open` or `of_maps`."""
         self.folder = folder
-        self.examples = tuple(examples)
-        self.model = dict(model)
-        self.max_megabytes = max_megabytes
-        self._steps = {stored.step: stored for stored in steps}
+        self.model = index.model
+        self.max_megabytes = index.max_megabytes
+        self.examples = index.examples
+        self._steps = {stored.step: stored for stored in index.steps}
         self._maps: dict[int, Maps] = {}  # all of them for a log in memory, else only the last one written
         self._table: list[MeasureRow] = []
 
@@ -62,11 +41,11 @@ class StoredLog:
         model: Mapping[str, int],
         max_megabytes: float = 64.0,
     ) -> Self:
-        """Start an empty log.
+        """Start an empty log of these pairs, in the maps' order.
 
         Args:
             folder: made if missing, usually `RUN/attention`; None keeps the log in memory.
-            examples: the pairs whose maps will be stored, in the maps' order.
+            examples: at least one.
             model: d_model, num_heads, num_encoder_layers, num_decoder_layers.
             max_megabytes: limit for the step files together, in millions of bytes; steps are thinned to keep it.
 
@@ -78,12 +57,8 @@ class StoredLog:
             raise ValueError(f"model dimensions lack {', '.join(missing)}; give all of {', '.join(DIMENSIONS)}")
         if not examples:
             raise ValueError("an attention log needs at least one example, got none")
-        log = cls(
-            None if folder is None else Path(folder),
-            examples=examples,
-            model={name: int(model[name]) for name in DIMENSIONS},
-            max_megabytes=max_megabytes,
-        )
+        dimensions = {name: int(model[name]) for name in DIMENSIONS}
+        log = cls(None if folder is None else Path(folder), Index(dimensions, max_megabytes, tuple(examples), ()))
         if log.folder is not None:
             if (log.folder / "index.json").exists():
                 raise ValueError(
@@ -121,21 +96,12 @@ class StoredLog:
         Raises:
             ValueError: there is no log, its index is damaged, or a newer seq2see wrote it.
         """
-        folder = Path(folder)
-        inner = folder / "attention"
-        index_file = next((place / "index.json" for place in (inner, folder) if (place / "index.json").is_file()), None)
-        if index_file is None:
-            raise ValueError(
-                f"{folder}: no attention log here (no index.json);"
-                " give a run folder trained with attention_log.enabled=true"
-            )
-        index = read_index(index_file)
-        return cls(
-            index_file.parent,
-            examples=index.examples,
-            model=index.model,
-            max_megabytes=index.max_megabytes,
-            steps=index.steps,
+        for place in (Path(folder) / "attention", Path(folder)):
+            if (place / "index.json").is_file():
+                return cls(place, read_index(place / "index.json"))
+        raise ValueError(
+            f"{folder}: no attention log here (no index.json);"
+            " give a run folder trained with attention_log.enabled=true"
         )
 
     @property
@@ -173,16 +139,6 @@ class StoredLog:
         except ValueError as error:
             raise ValueError(f"{error}; delete it and its entry in index.json, or log the run again") from error
 
-    def visible(self, name: str, step: int | None = None) -> NDArray[np.bool_]:
-        """Which cells of these maps may hold weight, (examples, query, key): not padding, not later ones.
-
-        Args:
-            name: a field of `Maps`.
-            step: for `*_free`, whose sizes change from step to step.
-        """
-        hypotheses = None if step is None else self.at(step).hypothesis_tokens
-        return arrays.visible(name, self.examples, hypotheses)
-
     def lengths(self, name: str, step: int) -> tuple[list[int], list[int]]:
         """How many queries and how many keys each example has in these maps; `name` is a field of `Maps`."""
         return arrays.lengths(name, self.examples, self.at(step).hypothesis_tokens)
@@ -208,8 +164,8 @@ class StoredLog:
 
         Args:
             step: optimiser steps so far.
-            maps: float32, as `Maps` says; padding beyond the longest example is cut, hidden cells are set to zero.
-            epoch: epochs so far, may be fractional.
+            maps: padding beyond the longest example is cut, hidden cells are set to zero.
+            epoch: may be fractional.
             scores: by their logged names, such as "train/loss", "val/exact_match".
             hypotheses: what the model says now for each example.
             hypothesis_tokens: labels of the outputs that `*_free` maps are of, "<eos>" last where it was reached.
@@ -225,9 +181,11 @@ class StoredLog:
                 )
         maps = arrays.fit(maps, self.examples, self.model, hypothesis_tokens)
         self.forget_after(step - 1)
-        previous = self._previous_maps()
-        rows = [*self.measures(), *table_of(step, maps, previous, self.examples, effects)]
-        self._table = rows
+        previous = None
+        if self.steps:
+            last = self.steps[-1]
+            previous = self._maps[last] if last in self._maps else self.maps(last)
+        self._table = [*self.measures(), *table_of(step, maps, previous, self.examples, effects)]
         stored = StoredStep(
             step,
             epoch,
@@ -236,41 +194,29 @@ class StoredLog:
             None if hypothesis_tokens is None else tuple(map(tuple, hypothesis_tokens)),
         )
         if self.folder is not None:
-            maps = self._write_maps(step, maps)
             self._maps.clear()
-        self._maps[step] = maps
-        self._steps[step] = stored
-        dropped = self._thin()
-        if self.folder is not None:
-            write_bytes(self.folder / "metrics.csv", write_table(rows).encode())
-            self._write_index()
-            for old in dropped:
-                self._step_file(old).unlink(missing_ok=True)
+            with whole_binary_file(self._step_file(step)) as stream:
+                maps = arrays.write_maps(stream, maps)  # as read again, so that drift agrees in a run that goes on
+        self._maps[step], self._steps[step] = maps, stored
+        self._write(stale=self._thin())
 
     def forget_after(self, step: int) -> None:
         """Drop what was stored of later steps: a run that goes on from this one makes them anew."""
         later = [other for other in self._steps if other > step]
         rows = self.measures()
+        self._table = [row for row in rows if row.step <= step]
         for stale in later:
             del self._steps[stale]
             self._maps.pop(stale, None)
-        self._table = [row for row in rows if row.step <= step]
-        if self.folder is not None and len(self._table) < len(rows):
-            write_bytes(self.folder / "metrics.csv", write_table(self._table).encode())
-        if self.folder is not None and later:
-            self._write_index()
-            for stale in later:
-                self._step_file(stale).unlink(missing_ok=True)
-
-    def _previous_maps(self) -> Maps | None:
-        if not self.steps:
-            return None
-        last = self.steps[-1]
-        return self._maps[last] if last in self._maps else self.maps(last)
+        if later or len(self._table) < len(rows):
+            self._write(stale=later)
 
     def _thin(self) -> list[int]:
         """Drop steps until the files fit, keeping the first, the last and those most evenly spaced in log(step)."""
-        sizes = {step: self._size(step) for step in self.steps}
+        if self.folder is None:
+            return []
+        files = {step: self._step_file(step) for step in self.steps}
+        sizes = {step: file.stat().st_size if file.exists() else 0 for step, file in files.items()}
         dropped = []
         while len(sizes) > 2 and sum(sizes.values()) > self.max_megabytes * 1e6:
             drop = densest_step(list(sizes))
@@ -280,25 +226,23 @@ class StoredLog:
             dropped.append(drop)
         return dropped
 
-    def _size(self, step: int) -> int:
+    def _write(self, *, stale: Sequence[int]) -> None:
+        """Measures and index, and only then the stale steps' files go."""
         if self.folder is None:
-            return 0
-        file = self._step_file(step)
-        return file.stat().st_size if file.exists() else 0
-
-    def _step_file(self, step: int) -> Path:
-        assert self.folder is not None
-        return self.folder / step_file_name(step)
-
-    def _write_maps(self, step: int, maps: Maps) -> Maps:
-        """Returns them as they can be read again: drift is measured from there, so that a run that goes on agrees."""
-        with whole_binary_file(self._step_file(step)) as stream:
-            return arrays.write_maps(stream, maps)
+            return
+        write_bytes(self.folder / "metrics.csv", write_table(self._table).encode())
+        self._write_index()
+        for step in stale:
+            self._step_file(step).unlink(missing_ok=True)
 
     def _write_index(self) -> None:
         assert self.folder is not None
         index = Index(self.model, self.max_megabytes, self.examples, tuple(self.history))
         write_index(self.folder / "index.json", index)
+
+    def _step_file(self, step: int) -> Path:
+        assert self.folder is not None
+        return self.folder / step_file_name(step)
 
 
 def densest_step(steps: Sequence[int], kept: Collection[int | str] = ()) -> int:

@@ -9,7 +9,7 @@ from seq2see.atomic_write import write_text
 from seq2see.decoding import Trained, device_of, load
 from seq2see.evaluation import Evaluation, compare_evaluations, evaluate_pairs
 from seq2see.evaluation.report import comparison_lines, wrapped
-from seq2see.maps.alignment import add_alignment
+from seq2see.maps.attended import add_alignment
 from seq2see.options import EvaluateOptions, FilesOptions, HubOptions, Split
 from seq2see.runs.data import pairs_of, read_pairs, task_of
 from seq2see.runs.evaluate_cases import add_cases

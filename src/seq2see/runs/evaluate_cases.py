@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from seq2see.decoding import Trained, decode_sentences
 from seq2see.evaluation import Evaluation, one_line
 from seq2see.maps.attended import Asked, CrossHead, aligning_head, captured, looked_at
-from seq2see.maps.cases import Case, Found, Side, render
-from seq2see.maps.cases.flags import flags_of, report, spread, unattended_words
+from seq2see.maps.cases import Case, Found, Side, flags_of, render, report, spread, unattended_words
 from seq2see.text import EOS, UNK
 
 NUM_SHOWN = 20  # outputs of each group

@@ -21,7 +21,7 @@ from seq2see.atomic_write import write_text
 from seq2see.decoding import device_of, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
 from seq2see.maps import AttentionLog, page
-from seq2see.maps.alignment import add_alignment, example_of, model_dimensions
+from seq2see.maps.attended import add_alignment, dimensions_of, example_of
 from seq2see.options import LoggerKind, Position, Split, TrainOptions
 from seq2see.runs.config import to_yaml
 from seq2see.runs.data import keep_files, keep_split_off
@@ -285,7 +285,7 @@ def _attention_log(prepared: Prepared, folder: RunFolder) -> AttentionLog | None
     return AttentionLog.create(
         folder.path / "attention",
         examples=[example_of(number, pair, prepared.trained) for number, pair in enumerate(pairs)],
-        model=model_dimensions(prepared.trained),
+        model=dimensions_of(prepared.trained),
         max_megabytes=options.attention_log.max_megabytes,
     )
 

@@ -2,29 +2,31 @@
 
 It has the look, the content policy and the offline promise of the viewer (`maps/page`), and shares its style sheet and
 its colour scales. Maps travel as one byte a cell, deflated, one piece a case, and are unpacked when they are looked at.
+
+Each map raises flags, known from the search for translations that have lost touch with their source (Guerreiro, Voita
+and Martins 2023, "Looking for a Needle in a Haystack: A Comprehensive Study of Hallucinations in Neural Machine
+Translation"), where attention alone is a weak sign. So none is believed here: how well each tells wrong outputs from
+right ones is measured.
 """
 
-from __future__ import annotations
-
-import base64
 import difflib
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.maps.cases.flags import Flags
-from seq2see.maps.page.assembly import assemble, bytes_of
-
-__all__ = ["Case", "Flags", "Found", "Side", "differences", "render"]
+from seq2see.maps.page import assemble, pack
 
 SHARED = "seq2see.maps.page"
 SCRIPTS = ((SHARED, "dom.js"), (SHARED, "colour.js"), (__name__, "cases.js"))
 STYLES = ((SHARED, "viewer.css"), (__name__, "cases.css"))
 MOST_CELLS = 24_000_000  # of all cases; above, a page has the mean of each layer's heads alone
+SEEN = 0.2  # attention that a source word must get, summed over all rows, to count as looked at
+GRID = np.linspace(0, 1, 101)  # places in the source, from its beginning to its end
+NORMAL = 1.959964  # standard deviations on either side that hold 95 %
 
 Candidate = tuple[str, float]
 """A token and its probability."""
@@ -32,73 +34,56 @@ Candidate = tuple[str, float]
 
 @dataclass(frozen=True)
 class Side:
-    """A target that the decoder was fed: the model's own output, or the reference.
-
-    Args:
-        text: the whole of it.
-        tokens: labels for people, "<eos>" last.
-        probabilities: of each token, given those before it.
-        candidates: for each place the most probable tokens, falling.
-        cross: weights (layers, H, T, S), both with EOS.
-    """
+    """A target that the decoder was fed: the model's own output, or the reference."""
 
     text: str
-    tokens: tuple[str, ...]
-    probabilities: tuple[float, ...]
-    candidates: tuple[tuple[Candidate, ...], ...]
-    cross: NDArray
+    tokens: tuple[str, ...]  # labels for people, "<eos>" last
+    probabilities: tuple[float, ...]  # of each token, given those before it
+    candidates: tuple[tuple[Candidate, ...], ...]  # for each place the most probable tokens, falling
+    cross: NDArray  # weights (layers, H, T, S), both with EOS
 
 
 @dataclass(frozen=True)
 class Found:
-    """A hypothesis of the beam that an output was found with.
-
-    Args:
-        text: the whole of it.
-        score: summed log-probability, nats.
-        ranked: what hypotheses of different lengths are ranked by.
-        right: whether it is the reference.
-        ended: whether its end was reached before the length limit.
-    """
+    """A hypothesis of the beam that an output was found with."""
 
     text: str
-    score: float
-    ranked: float
-    right: bool
-    ended: bool = True
+    score: float  # summed log-probability, nats
+    ranked: float  # what hypotheses of different lengths are ranked by
+    right: bool  # whether it is the reference
+    ended: bool = True  # whether its end was reached before the length limit
+
+
+class Flags(NamedTuple):
+    """Signs of trouble in one map; more is worse.
+
+    Args:
+        unattended: share of the source words that are never attended to.
+        eos_mass: attention on the source's EOS, mean over the rows that predict a token other than EOS.
+        distance: how far the map's spread over the source is from the usual one, in lengths of the source, 0 to 1.
+    """
+
+    unattended: float
+    eos_mass: float
+    distance: float
 
 
 @dataclass(frozen=True)
 class Case:
-    """One output beside its reference.
+    """One output beside its reference."""
 
-    Args:
-        line: of the .tsv file.
-        group: `worst` or `random`.
-        source: text.
-        source_tokens: labels, "<eos>" last.
-        right: whether the output is a reference.
-        ended: whether the output's end was reached before the length limit.
-        log_prob: of the reference, nats a token.
-        output: what the model wrote.
-        reference: what it should have written.
-        flags: of the output's map.
-        unattended: source words that are never attended to.
-        hypotheses: all of the beam that it was found with, best first, the output among them; empty without a beam.
-    """
-
-    line: int
-    group: str
+    line: int  # of the .tsv file
+    group: str  # `worst` or `random`
     source: str
-    source_tokens: tuple[str, ...]
-    right: bool
-    ended: bool
-    log_prob: float
+    source_tokens: tuple[str, ...]  # labels, "<eos>" last
+    right: bool  # whether the output is a reference
+    ended: bool  # whether the output's end was reached before the length limit
+    log_prob: float  # of the reference, nats a token
     output: Side
     reference: Side
-    flags: Flags
-    unattended: tuple[str, ...]
-    hypotheses: tuple[Found, ...] = ()
+    flags: Flags  # of the output's map
+    unattended: tuple[str, ...]  # source words that are never attended to
+    hypotheses: tuple[Found, ...] = ()  # all of the beam, best first, the output among them; empty without a beam
 
 
 def render(cases: Sequence[Case], *, about: Mapping[str, Any], title: str = "Outputs and their attention") -> str:
@@ -110,13 +95,16 @@ def render(cases: Sequence[Case], *, about: Mapping[str, Any], title: str = "Out
             None: the mean) of the flags' attention, `flags`: what stands in the JSON file about them, `beam`
             (hypotheses followed at a time) and `penalty` (the length penalty of their ranking).
         title: what the browser's tab shows.
-
-    Raises:
-        ValueError: there is no case.
     """
-    if not cases:
-        raise ValueError("a page of outputs needs at least one, got none")
-    return assemble((__name__, "cases.html"), scripts=SCRIPTS, styles=STYLES, title=title, data=_contents(cases, about))
+    layers, heads = cases[0].output.cross.shape[:2]
+    only_means = sum(case.output.cross.size + case.reference.cross.size for case in cases) > MOST_CELLS
+    data = {
+        **about,
+        "layers": layers,
+        "heads": 0 if only_means else heads,
+        "cases": [_case(case, only_means=only_means) for case in cases],
+    }
+    return assemble((__name__, "cases.html"), scripts=SCRIPTS, styles=STYLES, title=title, data=data)
 
 
 def differences(text: str, other: str) -> list[tuple[str, bool]]:
@@ -129,27 +117,15 @@ def differences(text: str, other: str) -> list[tuple[str, bool]]:
     )
     own, others = re.findall(pattern, text), re.findall(pattern, other)
     matcher = difflib.SequenceMatcher(None, [part.strip() for part in own], [part.strip() for part in others], False)
-    differs = [True] * len(own)
-    for block in matcher.get_matching_blocks():
-        differs[block.a : block.a + block.size] = [False] * block.size
     parts: list[tuple[str, bool]] = []
-    for part, different in zip(own, differs, strict=True):
-        if parts and parts[-1][1] == different:
-            parts[-1] = (parts[-1][0] + part, different)
-        else:
-            parts.append((part, different))
+    for name, start, end, _, _ in matcher.get_opcodes():
+        if end == start:
+            continue
+        part, differs = "".join(own[start:end]), name != "equal"
+        if parts and parts[-1][1] == differs:
+            part = parts.pop()[0] + part
+        parts.append((part, differs))
     return parts
-
-
-def _contents(cases: Sequence[Case], about: Mapping[str, Any]) -> dict[str, Any]:
-    layers, heads = cases[0].output.cross.shape[:2]
-    only_means = sum(case.output.cross.size + case.reference.cross.size for case in cases) > MOST_CELLS
-    return {
-        **about,
-        "layers": layers,
-        "heads": 0 if only_means else heads,
-        "cases": [_case(case, only_means=only_means) for case in cases],
-    }
 
 
 def _case(case: Case, *, only_means: bool) -> dict[str, Any]:
@@ -176,7 +152,7 @@ def _case(case: Case, *, only_means: bool) -> dict[str, Any]:
             }
             for own in case.hypotheses
         ],
-        "maps": base64.b64encode(zlib.compress(b"".join(map(bytes_of, maps)), 9)).decode("ascii"),
+        "maps": pack(maps),
     }
 
 
@@ -187,3 +163,89 @@ def _side(side: Side, other: Side) -> dict[str, Any]:
         "probabilities": [round(value, 4) for value in side.probabilities],
         "candidates": [[(token, round(value, 4)) for token, value in place] for place in side.candidates],
     }
+
+
+def unattended_words(weights: NDArray, source_words: Sequence[int]) -> list[int]:
+    """The numbers of the source words that get less than `SEEN` from all rows of a map (T, S), both with EOS.
+
+    `source_words` has the word number of each source token, EOS left out. Berard, Calapodescu and Roux 2019 count
+    tokens with little attention; ours are words.
+    """
+    if not len(source_words):
+        return []
+    mass = np.bincount(np.asarray(source_words), weights=weights[:, :-1].sum(0))
+    return np.flatnonzero(mass < SEEN).tolist()
+
+
+def eos_mass(weights: NDArray) -> float:
+    """Attention on the source's EOS; the row that predicts EOS is left out, if there is another one."""
+    rows = weights[:-1] if len(weights) > 1 else weights
+    return float(rows[:, -1].mean())
+
+
+def spread(weights: NDArray) -> NDArray[np.float64]:
+    """How much of a map's attention lies before each place of `GRID`: (101,), from 0 to 1."""
+    share = weights.mean(0, dtype=np.float64)
+    before = np.concatenate([[0.0], np.cumsum(share)])
+    return np.interp(GRID, np.linspace(0, 1, len(before)), before / max(before[-1], 1e-12))
+
+
+def distance(own: NDArray, usual: NDArray) -> float:
+    """The Wasserstein distance between two spreads, in lengths of the source.
+
+    Guerreiro et al. 2023, "Optimal Transport for Unsupervised Hallucination Detection in Neural Machine Translation",
+    compare with single good translations; here the usual spread is the mean over the scored outputs, right and wrong.
+    """
+    return float(np.trapezoid(np.abs(own - usual), GRID))
+
+
+def flags_of(weights: NDArray, source_words: Sequence[int], usual: NDArray) -> Flags:
+    """All flags of a map; arguments as above, `usual` a mean of `spread`."""
+    num_words = len(set(source_words))
+    unattended = len(unattended_words(weights, source_words)) / num_words if num_words else 0.0
+    return Flags(unattended, eos_mass(weights), distance(spread(weights), usual))
+
+
+def predicts(values: Sequence[float], wrong: Sequence[bool]) -> dict[str, Any]:
+    """How well the flag of each output, of which more is meant to be worse, tells wrong ones from right ones.
+
+    Returns:
+        `area_under_curve`, under the receiver operating characteristic: how often a wrong output has more of the flag
+        than a right one; its `interval` of 95 %; both None where there are only wrong or only right ones; and a
+        `verdict` in words.
+
+    Source:
+        The area as a Mann-Whitney statistic, ties counted half: Hanley and McNeil 1982. Its interval: method 5 of
+        Newcombe 2006, "Confidence Intervals for an Effect Size Measure Based on the Mann-Whitney Statistic. Part 2",
+        which stays honest for few outputs and for an area of 0 or 1.
+    """
+    is_wrong, flag = np.asarray(wrong, bool), np.asarray(values, np.float64)
+    bad, good = flag[is_wrong], np.sort(flag[~is_wrong])
+    if not len(bad) or not len(good):
+        verdict = f"cannot be said: there is no {'right' if len(bad) else 'wrong'} output"
+        return {"area_under_curve": None, "interval": None, "verdict": verdict}
+    below = np.searchsorted(good, bad, "left") + np.searchsorted(good, bad, "right")
+    area = float(below.sum()) / (2 * len(bad) * len(good))
+    low, high = _interval(area, len(bad), len(good))
+    if low <= 0.5 <= high:
+        verdict = "does not predict wrong outputs"
+    elif low > 0.5:
+        verdict = "is higher for wrong outputs" if area < 0.8 else "is much higher for wrong outputs"
+    else:
+        verdict = "is lower for wrong outputs, the other way round than meant"
+    return {"area_under_curve": area, "interval": [low, high], "verdict": verdict}
+
+
+def _interval(area: float, num_bad: int, num_good: int) -> tuple[float, float]:
+    """The least and the largest true area that the measured one is not too far from."""
+    true = np.linspace(0, 1, 100_001)
+    extra = (num_bad + num_good) / 2 - 1
+    variance = 1 + extra * ((1 - true) / (2 - true) + true / (1 + true))
+    deviations = np.sqrt(true * (1 - true) * variance / (num_bad * num_good))
+    near = true[np.abs(area - true) <= NORMAL * deviations]
+    return float(near.min(initial=area)), float(near.max(initial=area))
+
+
+def report(flags: Sequence[Flags], wrong: Sequence[bool]) -> dict[str, dict[str, Any]]:
+    """What `predicts` says of each flag, by its name."""
+    return {name: predicts([getattr(own, name) for own in flags], wrong) for name in Flags._fields}

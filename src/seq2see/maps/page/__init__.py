@@ -6,36 +6,43 @@ lets exactly our script and style run and nothing be fetched; the log's text is 
 becomes text.
 """
 
-from __future__ import annotations
-
 import base64
+import hashlib
+import html
+import json
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
+from numpy.typing import NDArray
+
 from seq2see.maps.arrays import KINDS
-from seq2see.maps.index import Example
-from seq2see.maps.page.assembly import assemble, bytes_of
+from seq2see.maps.measures import MEASURES, baselines
 from seq2see.maps.store import StoredLog, densest_step
-from seq2see.maps.table import MEASURES, baselines
 
 # In the order in which they are joined into one script: what a file uses at load time stands above it.
 SCRIPTS = (
     "dom.js",
     "data.js",
     "colour.js",
-    "words.js",
+    "labels.js",
     "state.js",
-    "plate.js",
+    "heatmap.js",
     "lines.js",
     "heads.js",
     "reading.js",
-    "tape.js",
+    "timeline.js",
     "export.js",
-    "frame.js",
+    "controls.js",
     "main.js",
 )
+
+Place = tuple[str, str]
+"""A package, and the name of a file in it."""
 
 
 def render(
@@ -62,90 +69,80 @@ def render(
     """
     if not log.steps:
         raise ValueError("the attention log holds no step yet; append one before rendering the page")
-    return assemble(
-        (__name__, "viewer.html"),
-        scripts=[(__name__, name) for name in SCRIPTS],
-        styles=[(__name__, "viewer.css")],
-        title=title,
-        data=contents(log, max_megabytes=max_megabytes, view=view or {}),
-    )
-
-
-def contents(log: StoredLog, *, max_megabytes: float, view: Mapping[str, str | int]) -> dict[str, object]:
-    """The log as plain values for the script."""
-    kept = {log.steps[0], log.steps[-1], view.get("step", log.steps[-1])}
-    packed = {step: pack(log, step) for step in log.steps}
-    whole = list(packed)  # steps with all their variants
-    while len(packed) > len(kept) and sum(map(_size, packed.values())) > max_megabytes * 1e6:
-        if len(whole) > len(kept):
-            step = densest_step(whole, kept)
-            whole.remove(step)
-            packed[step] = {"weights": packed[step]["weights"]}
-        else:
-            del packed[densest_step(list(packed), kept)]
-    return {
+    view = view or {}
+    packed = _packed_steps(log, max_megabytes, kept={log.steps[0], log.steps[-1], view.get("step", log.steps[-1])})
+    data = {
         "view": urlencode(view),
         "model": log.model,
-        "examples": [_example(example) for example in log.examples],
+        "examples": [
+            {
+                "id": example.id,
+                "source": example.source,
+                "reference": example.reference,
+                "sourceTokens": example.source_tokens,
+                "targetTokens": example.target_tokens,
+                "links": example.links,
+            }
+            for example in log.examples
+        ],
         "steps": [_step(log, step) for step in packed],
         "numStored": len(log.steps),
         "measures": _measures(log, list(packed)),
         "baselines": {name: _number(value) for name, value in baselines(log.examples).items()},
         "maps": list(packed.values()),
     }
+    scripts = [(__name__, name) for name in SCRIPTS]
+    return assemble(
+        (__name__, "viewer.html"), scripts=scripts, styles=[(__name__, "viewer.css")], title=title, data=data
+    )
 
 
-def pack(log: StoredLog, step: int) -> dict[str, str]:
-    """One step's maps by variant, each as base64 of deflated bytes: example after example, kind after kind, no padding.
-
-    `weights` and `norms` hold encoder, decoder and cross cells, `free` and `freeNorms` (of the model's own outputs)
-    decoder and cross cells; a variant that the log does not have is left out. A byte holds 255 times the square root of
-    the weight, so that small weights keep more detail; the page squares it and makes the row sum to 1 again, which
-    leaves a cell within 0.004 of its value.
-    """
-    maps = log.maps(step).named()
-    variants = {
-        "weights": KINDS,
-        "norms": tuple(f"{kind}_norm" for kind in KINDS),
-        "free": ("decoder_free", "cross_free"),
-        "freeNorms": ("decoder_free_norm", "cross_free_norm"),
-    }
-    packed = {}
-    for variant, names in variants.items():
-        if not all(name in maps for name in names):
-            continue
-        lengths = {name: log.lengths(name, step) for name in names}
-        pieces = [
-            bytes_of(maps[name][index, ..., : lengths[name][0][index], : lengths[name][1][index]])
-            for index in range(len(log.examples))
-            for name in names
-        ]
-        packed[variant] = base64.b64encode(zlib.compress(b"".join(pieces), 9)).decode("ascii")
+def _packed_steps(log: StoredLog, max_megabytes: float, kept: set[str | int]) -> dict[int, dict[str, str]]:
+    """The maps of the steps that the page has room for; those to be kept are whole."""
+    packed = {step: _pack(log, step) for step in log.steps}
+    whole = list(packed)  # steps with all their variants
+    while len(packed) > len(kept) and _size(packed.values()) > max_megabytes * 1e6:
+        if len(whole) > len(kept):
+            step = densest_step(whole, kept)
+            whole.remove(step)
+            packed[step] = {"weights": packed[step]["weights"]}
+        else:
+            del packed[densest_step(list(packed), kept)]
     return packed
 
 
-def _size(variants: dict[str, str]) -> int:
-    return sum(map(len, variants.values()))
+def _size(packed: Iterable[dict[str, str]]) -> int:
+    return sum(len(text) for variants in packed for text in variants.values())
 
 
-def _example(example: Example) -> dict:
-    return {
-        "id": example.id,
-        "source": example.source,
-        "reference": example.reference,
-        "sourceTokens": example.source_tokens,
-        "targetTokens": example.target_tokens,
-        "links": example.links,
-    }
+def _pack(log: StoredLog, step: int) -> dict[str, str]:
+    """One step's maps by variant, of which the log may lack some; the encoder has none of the model's own outputs."""
+    maps = log.maps(step).named()
+    packed = {}
+    for variant, kinds, suffix in (
+        ("weights", KINDS, ""),
+        ("norms", KINDS, "_norm"),
+        ("free", KINDS[1:], "_free"),
+        ("freeNorms", KINDS[1:], "_free_norm"),
+    ):
+        names = [kind + suffix for kind in kinds]
+        if not all(name in maps for name in names):
+            continue
+        sizes = {name: list(zip(*log.lengths(name, step), strict=True)) for name in names}
+        packed[variant] = pack(
+            maps[name][index, ..., : sizes[name][index][0], : sizes[name][index][1]]
+            for index in range(len(log.examples))
+            for name in names
+        )
+    return packed
 
 
-def _step(log: StoredLog, step: int) -> dict:
+def _step(log: StoredLog, step: int) -> dict[str, Any]:
     stored = log.at(step)
-    scores = {name: _number(value) for name, value in stored.scores.items()}
     return {
         "step": step,
         "epoch": _number(stored.epoch),
-        "scores": scores,
+        "scores": {name: _number(value) for name, value in stored.scores.items()},
         "hypotheses": stored.hypotheses,
         "hypothesisTokens": stored.hypothesis_tokens,
     }
@@ -154,25 +151,72 @@ def _step(log: StoredLog, step: int) -> dict:
 def _measures(log: StoredLog, steps: list[int]) -> dict[str, dict[str, list]]:
     """By kind, then measure -> [step][layer][head], only measures that the kind has."""
     place = {step: index for index, step in enumerate(steps)}
-    rows = [row for row in log.measures() if row.step in place]
-    result: dict[str, dict[str, list]] = {kind: {} for kind in KINDS}
+    result: dict[str, dict[str, list]] = {}
     for kind in KINDS:
         layers = log.model["num_encoder_layers" if kind == "encoder" else "num_decoder_layers"]
-        for column, name in enumerate(MEASURES, start=4):
-            table: list[list[list[float | None]]] = [
-                [[None] * log.model["num_heads"] for _ in range(layers)] for _ in place
-            ]
-            known = False
-            for row in (row for row in rows if row.kind == kind):
-                value = float(row[column])
-                if not math.isnan(value):
-                    table[place[row.step]][row.layer][row.head] = _number(value)
-                    known = True
-            if known:
-                result[kind][name] = table
+        shape = (len(MEASURES), len(steps), layers, log.model["num_heads"])
+        table = np.full(shape, None, dtype=object)
+        for row in log.measures():
+            if row.kind == kind and row.step in place:
+                table[:, place[row.step], row.layer, row.head] = [_number(value) for value in row[4:]]
+        named = zip(MEASURES, table, strict=True)
+        result[kind] = {name: own.tolist() for name, own in named if any(value is not None for value in own.flat)}
     return result
 
 
 def _number(value: float | None) -> float | None:
     """For JSON: four significant digits and more are plenty for a page, and what is not finite is null."""
     return None if value is None or not math.isfinite(value) else float(f"{value:.5g}")
+
+
+def pack(maps: Iterable[NDArray]) -> str:
+    """The cells one after the other, deflated, as base64.
+
+    A byte holds 255 times the square root of the weight, so that small weights keep more detail; the page squares it
+    and makes the row sum to 1 again, which leaves a cell within 0.004 of its value.
+    """
+    cells = b"".join(
+        np.rint(255 * np.sqrt(np.clip(np.nan_to_num(weights), 0, 1))).astype(np.uint8).tobytes() for weights in maps
+    )
+    return base64.b64encode(zlib.compress(cells, 9)).decode("ascii")
+
+
+def assemble(template: Place, *, scripts: Sequence[Place], styles: Sequence[Place], title: str, data: object) -> str:
+    """A page of one file that fetches nothing and runs nothing but its own script, as HTML text.
+
+    Args:
+        template: HTML with the marks {{policy}}, {{title}}, {{style}}, {{data}} and {{script}}.
+        scripts: joined in this order into one: what a file uses at load time stands before it.
+        styles: joined into one.
+        title: what the browser's tab shows.
+        data: for the script, as JSON that cannot end the element which holds it, whatever a token contains.
+    """
+    script = "(() => {\n'use strict';\n" + "\n".join(map(_text, scripts)) + "\n})();\n"
+    style = "\n".join(map(_text, styles))
+    policy = (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}';"
+        " base-uri 'none'; form-action 'none'"
+    )
+    block = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e")
+    parts = {
+        "policy": policy,
+        "title": html.escape(title, quote=False),
+        "style": style,
+        "data": block,
+        "script": script,
+    }
+    head, *rest = _text(template).split("{{")
+    pieces = [head]
+    for piece in rest:  # split once, so that nothing inserted is ever searched for further marks
+        name, _, text = piece.partition("}}")
+        pieces += [parts[name], text]
+    return "".join(pieces)
+
+
+def _text(place: Place) -> str:
+    package, name = place
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

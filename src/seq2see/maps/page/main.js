@@ -20,7 +20,7 @@ function start() {
     },
   };
   const player = createPlayer(app);
-  const plate = createPlate(byId('plate'), byId('cells'), app);
+  const plate = createHeatmap(byId('plate'), byId('cells'), app);
   const ledger = createLedger(byId('ledger'), app);
   const finish = whenQuiet(80, (last) => { // what need not keep up with a slider being dragged
     keepAddress(writeAddress(log, state));
@@ -41,10 +41,10 @@ function start() {
     if (mine !== turn) return;
     view = next;
     state = view.state;
-    drawFrame(view, app);
+    drawControls(view, app);
     plate.draw(view);
     drawReading(view);
-    await Promise.all([drawThumbs(byId('thumbs'), view, app), drawTape(view, app)]);
+    await Promise.all([drawThumbs(byId('thumbs'), view, app), drawTimeline(view, app)]);
     ledger.draw(view);
     mark('drawn', mine);
     finish(view);

@@ -1,5 +1,6 @@
 """Attention maps of a finished model, for any text, or of a run's log; and alignments that are scored."""
 
+import math
 import sys
 from pathlib import Path
 
@@ -7,18 +8,20 @@ from seq2see.atomic_write import write_text
 from seq2see.decoding import device_of, load
 from seq2see.maps import AttentionLog, page
 from seq2see.maps.attended import aligning_head
+from seq2see.maps.drawing import Choice, csv_table, in_terminal, labelled_maps, svg_figure
+from seq2see.maps.links import LinkCounts, grow_diag_final_and, read_links, score_links
 from seq2see.options import AttentionFormat, AttentionOptions
-from seq2see.runs.attention.choice import Choice, choose
-from seq2see.runs.attention.drawing import svg_figure
-from seq2see.runs.attention.figures import csv_table, figures_of, in_terminal
-from seq2see.runs.attention.links import score_files
-from seq2see.runs.attention.texts import log_of, read_texts
+from seq2see.runs.attention.choice import choose, log_of, read_texts
 from seq2see.runs.translate import speak_utf8
 
 __all__ = ["attention", "command", "log_of"]
 
-LINK_KEYS = ("hypothesis", "reverse")
-TEXT_KEYS = ("ckpt", "run", "input", "target", "output", "layer", "head", "step", "norms")
+MAP_KEYS = ("output", "layer", "head", "norms")
+KEYS = {  # of the three things to look at, and what goes with each
+    "ckpt": (*MAP_KEYS, "input", "target", "average"),
+    "run": (*MAP_KEYS, "step"),
+    "gold": ("hypothesis", "reverse"),
+}
 
 
 def command(options: AttentionOptions) -> None:
@@ -38,20 +41,16 @@ def attention(options: AttentionOptions) -> Path | None:
     _check(options)
     speak_utf8()
     if options.gold is not None:
-        print("\n".join(score_files(options)))
+        print("\n".join(_scored_links(options)))
         return None
     log, choice, title = _log(options)
-    output = _output(options)
+    is_picture = options.format in (AttentionFormat.html, AttentionFormat.svg)
     if options.format is AttentionFormat.html:
         content = page.render(log, title=title, view=choice.view)
     else:
-        figures = figures_of(log, choice)
-        write = {
-            AttentionFormat.csv: csv_table,
-            AttentionFormat.svg: svg_figure,
-            AttentionFormat.terminal: in_terminal,
-        }[options.format]
-        content = write(figures, choice)
+        write = {AttentionFormat.csv: csv_table, AttentionFormat.svg: svg_figure, AttentionFormat.terminal: in_terminal}
+        content = write[options.format](labelled_maps(log, choice), choice)
+    output = options.output or (f"attention.{options.format.value}" if is_picture else None)
     if output is None:
         if options.format is AttentionFormat.csv:
             print(choice, file=sys.stderr)
@@ -59,34 +58,28 @@ def attention(options: AttentionOptions) -> Path | None:
         sys.stdout.flush()
         return None
     try:
-        write_text(output, content)
+        write_text(Path(output), content)
     except OSError as error:
         raise ValueError(f"output: {output} cannot be written ({error.strerror}): name another file") from error
-    _say(output, options, choice)
-    return output
+    print(f"open {output}" if is_picture else output)
+    if options.format is not AttentionFormat.html:
+        print(choice)
+    return Path(output)
 
 
 def _check(options: AttentionOptions) -> None:
-    if options.gold is not None:
-        given = [name for name in TEXT_KEYS if getattr(options, name) not in (None, False)]
-        if given:
-            raise ValueError(f"gold= scores links, {given[0]}= shows maps: set one of them")
-        if options.hypothesis is None:
-            raise ValueError("hypothesis is missing: name the file of links that gold= is to score")
-        return
-    given = [name for name in LINK_KEYS if getattr(options, name) is not None]
-    if given:
-        raise ValueError(f"{given[0]}= needs gold=, the file of true links to score against")
-    if (options.ckpt is None) == (options.run is None):
+    chosen = [name for name in KEYS if getattr(options, name) is not None]
+    if len(chosen) != 1:
         raise ValueError(
             "set ckpt= (a checkpoint, for any text), run= (a run folder, for its log) or gold= (links to score), "
             "one of them"
         )
-    for name in ("input", "target", "average"):
-        if options.run is not None and getattr(options, name) is not None:
-            raise ValueError(f"{name}= is for ckpt=: the log of a run has texts of its own")
-    if options.ckpt is not None and options.step is not None:
-        raise ValueError("step= is for run=, whose log has many steps: a checkpoint is of one")
+    for name in dict.fromkeys(key for keys in KEYS.values() for key in keys if key not in KEYS[chosen[0]]):
+        if getattr(options, name) not in (None, False):
+            owners = " or ".join(f"{owner}=" for owner, keys in KEYS.items() if name in keys)
+            raise ValueError(f"{name}= is for {owners}, and {chosen[0]}= is set: leave out one of them")
+    if options.gold is not None and options.hypothesis is None:
+        raise ValueError("hypothesis is missing: name the file of links that gold= is to score")
 
 
 def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
@@ -105,14 +98,34 @@ def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
     return log, choose(options, log, aligning_head(trained)), options.input or "standard input"
 
 
-def _output(options: AttentionOptions) -> Path | None:
-    if options.output is not None:
-        return Path(options.output)
-    is_file = options.format in (AttentionFormat.html, AttentionFormat.svg)
-    return Path(f"attention.{options.format.value}") if is_file else None
+def _scored_links(options: AttentionOptions) -> list[str]:
+    """What each file counts from, then precision, recall, error rate and number of links as lines of a table."""
+    files = {"gold": options.gold, "hypothesis": options.hypothesis, "reverse": options.reverse}
+    read = {name: read_links(path, index_base=options.index_base) for name, path in files.items() if path is not None}
+    gold, lines = read["gold"][0], []
+    for name, (sentences, base) in read.items():
+        if len(sentences) != len(gold):
+            raise ValueError(
+                f"{files[name]} has {len(sentences)} lines of links, {options.gold} has {len(gold)}: give one line for "
+                "each sentence, an empty one where there are no links"
+            )
+        lines.append(f"  {name:<10}  {files[name]}: words count from {base}")
+    sure, possible = (sum(len(sentence[kind]) for sentence in gold) for kind in (0, 1))
+    lines[0] += f", {len(gold):,} sentences, {sure:,} sure links, {possible - sure:,} only possible"
+    sets = {name: [sentence.possible for sentence in read[name][0]] for name in list(read)[1:]}
+    if "reverse" in sets:
+        lines[2] += ", read as " + ("source-target, as the hypothesis" if options.reverse_turned else "target-source")
+        if not options.reverse_turned:
+            sets["reverse"] = [frozenset((i, j) for j, i in links) for links in sets["reverse"]]
+        both = list(zip(sets["hypothesis"], sets["reverse"], strict=True))
+        sets["intersection"] = [one & other for one, other in both]
+        sets["union"] = [one | other for one, other in both]
+        sets["grow-diag-final-and"] = [grow_diag_final_and(one, other) for one, other in both]
+    lines += ["", f"  {'':<20}{'precision':>10}{'recall':>9}{'error rate':>12}{'links':>11}"]
+    return [*lines, *(_row(name, score_links(gold, links)) for name, links in sets.items())]
 
 
-def _say(output: Path, options: AttentionOptions, choice: Choice) -> None:
-    print(f"open {output}" if options.format in (AttentionFormat.html, AttentionFormat.svg) else output)
-    if options.format is not AttentionFormat.html:
-        print(choice)
+def _row(name: str, scores: LinkCounts) -> str:
+    numbers = (float(value) for value in (scores.precision, scores.recall, scores.error_rate))
+    precision, recall, rate = ("-" if math.isnan(value) else f"{value:.4f}" for value in numbers)
+    return f"  {name:<20}{precision:>10}{recall:>9}{rate:>12}{scores.found:>11,}"

@@ -1,70 +1,138 @@
-"""Which map is shown first, or where there is room for one: a kind, a layer, a head or the mean of all, a step."""
+"""What is shown: the texts, with what the model makes of them, and of all maps the one that comes first."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from numpy.typing import NDArray
+import numpy as np
 
+from seq2see.data import EncodedPairs
+from seq2see.data.encoded import Texts
+from seq2see.decoding import Trained, decode_sentences
 from seq2see.maps import AttentionLog
-from seq2see.maps.attended import CrossHead
+from seq2see.maps.ablation import head_effects
+from seq2see.maps.attended import CrossHead, dimensions_of, labelled, labels_of
+from seq2see.maps.capture import capture, fed_back, with_free
+from seq2see.maps.drawing import TITLES, Choice
 from seq2see.options import AttentionKind, AttentionOptions
+from seq2see.runs.translate.lines import read_lines
+from seq2see.runs.translate.messages import about_unfinished
 
-TITLES = {
-    AttentionKind.cross: "cross attention",
-    AttentionKind.encoder: "encoder self-attention",
-    AttentionKind.decoder: "decoder self-attention",
-}
+MAX_LINES = 200  # in one page
+MOST_ABLATED = 32  # lines; with more, what each head is worth takes longer than all the rest
+MOST_CELLS = 2**28  # of all maps together: 1 GB
 
 
-@dataclass(frozen=True)
-class Choice:
-    """One map out of those of all layers and heads.
+class Line(NamedTuple):
+    """A line to look at."""
+
+    number: int  # in its file, from 1
+    source: str
+    target: str | None = None  # what the decoder is to be fed; None: what the model writes
+
+
+def read_texts(path: str | None, target: str | None) -> list[Line]:
+    """The lines of a file or of standard input with something in them, each with its target if there is such a file.
+
+    Raises:
+        ValueError: a file cannot be read, or the two have different numbers of lines.
+    """
+    sources = list(read_lines(path))
+    targets: Sequence[str | None] = [None] * len(sources)
+    if target is not None:
+        try:
+            targets = list(read_lines(target))
+        except ValueError as error:
+            raise ValueError(str(error).replace("input:", "target:", 1)) from error
+        if len(targets) != len(sources):
+            raise ValueError(
+                f"target: {target} has {len(targets)} lines, {path or 'standard input'} has {len(sources)}: give one "
+                "target for each line"
+            )
+    numbered = enumerate(zip(sources, targets, strict=True), start=1)
+    return [Line(number, source, text) for number, (source, text) in numbered if source.strip()]
+
+
+def log_of(trained: Trained, lines: Sequence[Line]) -> AttentionLog:
+    """A log of one step, in memory: what the model attends to while it translates these lines.
+
+    The decoder is fed the very ids that the model wrote; where targets are given it is fed those, and the maps of the
+    model's own outputs stand beside them (`*_free`).
 
     Args:
-        kind: whose attention.
-        place: layer, and head or the mean of all.
-        reason: why this one, if nobody asked for it.
-        step: of a run's log; None: the last one.
-        norms: whether it is norm-weighted, in the place of weights.
+        trained: the model; its decoding options hold.
+        lines: all of them with a target, or none.
+
+    Raises:
+        ValueError: there is no line, or there are more than one page holds, or longer ones than the model reads.
     """
+    if not lines:
+        raise ValueError("input: there is no line with text in it: give at least one")
+    if len(lines) > MAX_LINES:
+        raise ValueError(f"input: {len(lines)} lines are more than the {MAX_LINES} that one page holds: give fewer")
+    target, is_forced = trained.target_tokenizer, lines[0].target is not None
+    sources = trained.source_tokenizer.encode_batch(line.source for line in lines)
+    given = target.encode_batch(line.target or "" for line in lines) if is_forced else []
+    _check_lengths(lines, sources, "input", *trained.source_limit)
+    _check_lengths(lines, given, "target", trained.model.decoder_positions.max_length, "model.max_positions")
+    numbers = [line.number for line in lines]
+    found = decode_sentences(
+        trained.model, sources, limit=trained.length_limit, options=trained.options.decode, numbers=numbers
+    )
+    hypotheses = [best for best, *_ in found]
+    written = [hypothesis.ids for hypothesis in hypotheses]
+    unfinished = [number for number, said in zip(numbers, hypotheses, strict=True) if not said.ended]
+    if unfinished:
+        print(about_unfinished(unfinished, trained.length_limit.remedy), file=sys.stderr)
+    targets = given if is_forced else written
+    _check_size(trained, sources, [*targets, *written])
+    batch = EncodedPairs(Texts.of(sources), Texts.of(targets), ids=np.arange(len(lines))).batch(range(len(lines)))
+    maps, tokens = capture(trained.model, batch, norms=True), None
+    if is_forced:
+        maps = with_free(maps, capture(trained.model, fed_back(batch, hypotheses), norms=True).named())
+        tokens = [labels_of(target, said.ids, ended=said.ended) for said in hypotheses]
+    return AttentionLog.of_maps(
+        maps,
+        examples=[
+            labelled(trained, line.number, line.source, ids, line.target)
+            for line, ids in zip(lines, targets, strict=True)
+        ],
+        model=dimensions_of(trained),
+        step=trained.step,
+        hypotheses=[target.decode(ids) for ids in written],
+        hypothesis_tokens=tokens,
+        effects=head_effects(trained.model, batch) if len(lines) <= MOST_ABLATED else None,
+    )
 
-    kind: AttentionKind
-    place: CrossHead
-    reason: str = ""
-    step: int | None = None
-    norms: bool = False
 
-    @property
-    def name(self) -> str:
-        """For people; layers and heads count from 1."""
-        norms = ", norms" if self.norms else ""
-        return f"{TITLES[self.kind]}, {self.place}{norms}" + ("" if self.step is None else f", step {self.step}")
+def _check_lengths(
+    lines: Sequence[Line], texts: Sequence[Sequence[int]], option: str, most: int | None, key: str
+) -> None:
+    for line, ids in zip(lines, texts, strict=False):
+        if most is not None and len(ids) + 1 > most:
+            raise ValueError(
+                f"{option}, line {line.number}: {len(ids) + 1} tokens, the end included, are more than the {most} that "
+                f"the model reads ({key}): give a shorter line"
+            )
 
-    @property
-    def view(self) -> Mapping[str, str | int]:
-        """The page's view that is nearest, as its address names it: the page has no means, so it shows head 1."""
-        view: dict[str, str | int] = {"kind": self.kind.value, "layer": self.place.layer + 1}
-        view["head"] = 1 if self.place.head is None else self.place.head + 1
-        if self.step is not None:
-            view["step"] = self.step
-        return view | {"cells": "norms"} if self.norms else view
 
-    def of(self, maps: NDArray) -> NDArray:
-        """Its weights or norms (query, key) out of those of all (layers, H, query, key)."""
-        return self.place.of(maps)
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.reason})" if self.reason else self.name
+def _check_size(trained: Trained, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> None:
+    model = dimensions_of(trained)
+    longest_source, longest_target = max(map(len, sources)) + 1, max(map(len, targets)) + 1
+    maps = len(sources) * model["num_heads"] * max(model["num_encoder_layers"], model["num_decoder_layers"])
+    cells = maps * (longest_source**2 + longest_target * (longest_source + longest_target))
+    if cells > MOST_CELLS:
+        raise ValueError(
+            f"input: {len(sources)} lines of up to {max(longest_source, longest_target)} tokens have too many maps "
+            "for one page: give fewer or shorter lines"
+        )
 
 
 def choose(options: AttentionOptions, log: AttentionLog, aligning: CrossHead | None) -> Choice:
     """What was asked for; of cross attention else the head that aligns best, of the others the last layer.
 
-    Args:
-        options: `kind`, `layer`, `head`, `step` and `norms`.
-        log: what there is to choose from, at least one step.
-        aligning: what `aligning_head` found; None: the head with the lowest alignment error rate in the log.
+    `aligning` is what `aligning_head` found; None: the head with the lowest alignment error rate in the log.
 
     Raises:
         ValueError: there is no such layer, head or step, or it has no norms.
@@ -87,20 +155,13 @@ def _place(options: AttentionOptions, log: AttentionLog, aligning: CrossHead | N
         if options.head is not None and options.head > heads:
             raise ValueError(f"head={options.head}: there are heads 1 to {heads}")
         return CrossHead(options.layer - 1, None if options.head is None else options.head - 1), ""
-    if kind is AttentionKind.cross:
-        if aligning is not None and aligning.head is not None:
-            return aligning, "aligned best on validation pairs when the run was evaluated"
-        best = _best_in(log)
-        if aligning is None and best is not None:
-            return best, "the lowest alignment error rate on the logged pairs at the last step"
+    if kind is AttentionKind.cross and aligning is not None and aligning.head is not None:
+        return aligning, "aligned best on validation pairs when the run was evaluated"
+    if kind is AttentionKind.cross and aligning is None:
+        rows = [row for row in log.measures() if row.step == log.steps[-1] and row.kind == "cross"]
+        rows = [row for row in rows if not math.isnan(row.alignment_error_rate)]
+        if rows:
+            best = min(rows, key=lambda row: row.alignment_error_rate)
+            reason = "the lowest alignment error rate on the logged pairs at the last step"
+            return CrossHead(best.layer, best.head), reason
     return CrossHead(layers - 1), "layer= and head= choose another"
-
-
-def _best_in(log: AttentionLog) -> CrossHead | None:
-    rows = [
-        row
-        for row in log.measures()
-        if row.step == log.steps[-1] and row.kind == "cross" and not math.isnan(row.alignment_error_rate)
-    ]
-    best = min(rows, key=lambda row: row.alignment_error_rate, default=None)
-    return None if best is None else CrossHead(best.layer, best.head)

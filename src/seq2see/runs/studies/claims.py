@@ -21,8 +21,7 @@ import torch
 
 from seq2see.attention.masks import masked_softmax
 from seq2see.attention.scores import DotScore
-from seq2see.maps.measures import effective_keys
-from seq2see.maps.table import MeasureRow, read_table
+from seq2see.maps.measures import MeasureRow, effective_keys, read_table
 from seq2see.options import LettersOptions, LoggerKind, Position, Score, TrainOptions
 from seq2see.runs.folder import read_result
 from seq2see.runs.studies.chart import Panel, chart

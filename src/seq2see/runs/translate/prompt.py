@@ -8,8 +8,8 @@ import numpy as np
 
 from seq2see.decoding import Trained, TranslatedLine
 from seq2see.maps.attended import CrossHead, aligning_head, looked_at, word_numbers
-from seq2see.maps.measures import word_weights
-from seq2see.maps.terminal import heat_map
+from seq2see.maps.drawing import heat_map
+from seq2see.maps.links import word_weights
 from seq2see.options import DecodeOptions, TokenizerKind
 from seq2see.runs.translate.messages import Messages, about_tags, lacks_tags, shown
 from seq2see.text import Tokenizer, normalize, parted

@@ -13,7 +13,7 @@ from seq2see.data import Batch
 from seq2see.maps import AttentionLog
 from seq2see.maps.ablation import head_effects
 from seq2see.maps.capture import snapshot
-from seq2see.maps.table import summary
+from seq2see.maps.measures import summary
 from seq2see.training.loggers import MetricsFile
 from seq2see.training.module import TrainingModule, epoch_of
 from seq2see.transformer import Transformer

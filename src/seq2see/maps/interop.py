@@ -1,7 +1,5 @@
 """Maps of models that are not ours: a log of one step from arrays, or from what a Hugging Face model returns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,28 +47,12 @@ def from_arrays(
     Raises:
         ValueError: shapes, tokens, masks and links do not fit each other, or rows do not sum to 1.
     """
-    given = {
-        name: _batched(name, array) for name, array in (("encoder", encoder), ("decoder", decoder), ("cross", cross))
-    }
-    sizes = {name: len(array) for name, array in given.items()}
-    if len(set(sizes.values())) > 1:
-        raise ValueError(
-            f"encoder, decoder and cross are of {', '.join(map(str, sizes.values()))} pairs; give the same"
-        )
-    num_pairs = sizes["cross"]
-    heads = {name: array.shape[2] for name, array in given.items()}
-    if len(set(heads.values())) > 1:
-        raise ValueError(
-            f"encoder, decoder and cross have {', '.join(map(str, heads.values()))} heads; a log has one number of"
-            " heads for all three"
-        )
-    if given["decoder"].shape[1] != given["cross"].shape[1]:
-        raise ValueError(
-            f"decoder has {given['decoder'].shape[1]} layers and cross {given['cross'].shape[1]}; a decoder layer has"
-            " both"
-        )
-    sources = _rows("source", source_tokens, source_mask, num_pairs, given["cross"].shape[4])
-    targets = _rows("target", target_tokens, target_mask, num_pairs, given["cross"].shape[3])
+    given = {name: _as_array(array) for name, array in zip(KINDS, (encoder, decoder, cross), strict=True)}
+    given = {name: array[None] if array.ndim == 4 else array for name, array in given.items()}
+    num_pairs, num_heads = _check_shapes(given)
+    num_targets, num_sources = given["cross"].shape[3:]
+    sources = _rows("source", source_tokens, source_mask, num_pairs, num_sources)
+    targets = _rows("target", target_tokens, target_mask, num_pairs, num_targets)
     if links is not None and len(links) != num_pairs:
         raise ValueError(f"links has {len(links)} entries for {num_pairs} pairs; give one each, None where not known")
     examples = [
@@ -80,18 +62,20 @@ def from_arrays(
             reference=" ".join(target[:-1]),
             source_tokens=source,
             target_tokens=target,
-            links=None if links is None or links[number] is None else tuple(links[number] or ()),
+            links=None if own is None else tuple(own),
         )
-        for number, ((source, _), (target, _)) in enumerate(zip(sources, targets, strict=True))
+        for number, ((source, _), (target, _), own) in enumerate(
+            zip(sources, targets, links or [None] * num_pairs, strict=True)
+        )
     ]
     places = {"source": [real for _, real in sources], "target": [real for _, real in targets]}
     sides = {"encoder": ("source", "source"), "decoder": ("target", "target"), "cross": ("target", "source")}
     maps = Maps(**{name: _picked(name, given[name], *(places[side] for side in sides[name])) for name in KINDS})
     model = {
         "d_model": d_model,
-        "num_heads": heads["cross"],
+        "num_heads": num_heads,
         "num_encoder_layers": given["encoder"].shape[1],
-        "num_decoder_layers": given["decoder"].shape[1],
+        "num_decoder_layers": given["cross"].shape[1],
     }
     return AttentionLog.of_maps(maps, examples=examples, model=model)
 
@@ -127,21 +111,13 @@ def from_hf(
     for kind in KINDS:
         name = f"{kind}_attentions"
         layers = getattr(outputs, name, None)
-        if not layers or any(layer is None for layer in layers):
+        if not layers or any(layer is None or isinstance(layer, tuple | list) for layer in layers):
             raise ValueError(
-                f"outputs.{name} is empty; call the model with output_attentions=True and load it with"
-                ' attn_implementation="eager"'
-            )
-        if isinstance(layers[0], tuple | list):
-            raise ValueError(
-                f"outputs.{name} holds one entry a generated token, as generate() returns it; feed the generated ids"
-                " back: model(input_ids=..., decoder_input_ids=..., output_attentions=True)"
+                f'outputs.{name} is no tensor a layer; load the model with attn_implementation="eager" and call it with'
+                " output_attentions=True, not generate() but model(input_ids=..., decoder_input_ids=...)"
             )
         stacked[kind] = np.stack([_as_array(layer) for layer in layers], axis=1)
-    source_tokens, target_tokens = tokens
-    return from_arrays(
-        source_tokens, target_tokens, **stacked, source_mask=source_mask, target_mask=target_mask, links=links
-    )
+    return from_arrays(*tokens, **stacked, source_mask=source_mask, target_mask=target_mask, links=links)
 
 
 def _as_array(values: Any) -> NDArray:
@@ -151,13 +127,21 @@ def _as_array(values: Any) -> NDArray:
     return np.asarray(values, dtype=np.float32)
 
 
-def _batched(name: str, array: ArrayLike) -> NDArray:
-    values = _as_array(array)
-    if values.ndim == 4:
-        values = values[None]
-    if values.ndim != 5:
-        raise ValueError(f"{name} has shape {values.shape}; give (pairs, layers, heads, query, key), or one pair's")
-    return values
+def _check_shapes(given: dict[str, NDArray]) -> tuple[int, int]:
+    """The number of pairs and of heads, which all three have in common; a decoder layer has both kinds."""
+    for name, array in given.items():
+        if array.ndim != 5:
+            raise ValueError(f"{name} has shape {array.shape}; give (pairs, layers, heads, query, key), or one pair's")
+    pairs, layers, heads, targets, sources = given["cross"].shape
+    depth = given["encoder"].shape[1]
+    wanted = {"encoder": (pairs, depth, heads, sources, sources), "decoder": (pairs, layers, heads, targets, targets)}
+    for name, shape in wanted.items():
+        if given[name].shape != shape:
+            raise ValueError(
+                f"{name} has shape {given[name].shape}, beside cross {given['cross'].shape} it needs {shape}"
+                " (pairs, layers, heads, query, key)"
+            )
+    return pairs, heads
 
 
 def _rows(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from seq2see import maps
-from seq2see.maps.outside import from_arrays, from_hf
+from seq2see.maps.interop import from_arrays, from_hf
 
 SOURCE, TARGET = ["the", "dog", "</s>"], ["der", "Hund", "da", "</s>"]
 
@@ -77,69 +75,62 @@ def test_hugging_face_outputs_become_all_three_kinds() -> None:
     np.testing.assert_allclose(log.maps(0).cross[1, 1], outputs.cross_attentions[1][1].float().numpy(), atol=1e-6)
 
 
-def test_a_small_random_t5_is_shown() -> None:
+def test_small_random_models_of_hugging_face_are_shown_whatever_their_depths_and_padding() -> None:
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    config = transformers.T5Config(
-        vocab_size=20,
-        d_model=16,
-        d_kv=4,
-        d_ff=16,
-        num_layers=2,
-        num_decoder_layers=1,
-        num_heads=4,
-        decoder_start_token_id=0,
+    t5 = transformers.T5ForConditionalGeneration._from_config(
+        transformers.T5Config(
+            vocab_size=20,
+            d_model=16,
+            d_kv=4,
+            d_ff=16,
+            num_layers=2,
+            num_decoder_layers=1,
+            num_heads=4,
+            decoder_start_token_id=0,
+        ),
+        attn_implementation="eager",
     )
-    model = transformers.T5ForConditionalGeneration._from_config(config, attn_implementation="eager").eval()
+    marian = transformers.MarianMTModel._from_config(
+        transformers.MarianConfig(
+            vocab_size=20,
+            d_model=16,
+            encoder_layers=3,
+            decoder_layers=2,
+            encoder_attention_heads=4,
+            decoder_attention_heads=4,
+            encoder_ffn_dim=16,
+            decoder_ffn_dim=16,
+            max_position_embeddings=32,
+            pad_token_id=19,
+            eos_token_id=1,
+            decoder_start_token_id=19,
+            forced_eos_token_id=None,
+        ),
+        attn_implementation="eager",
+    )
     ids, labels = torch.tensor([[5, 6, 1, 0], [7, 8, 9, 1]]), torch.tensor([[4, 1, -100], [5, 6, 1]])
-    with torch.no_grad():
-        outputs = model(input_ids=ids, attention_mask=(ids != 0).int(), labels=labels, output_attentions=True)
     tokens = ([["a", "b", "</s>"], ["c", "d", "e", "</s>"]], [["x", "</s>"], ["y", "z", "</s>"]])
-    log = from_hf(outputs, tokens, source_mask=ids != 0, target_mask=labels != -100)
-    assert log.maps(0).encoder.shape == (2, 2, 4, 4, 4)
-    assert log.maps(0).decoder.shape == (2, 1, 4, 3, 3)
-    np.testing.assert_allclose(log.maps(0).cross[1, 0], outputs.cross_attentions[0][1].numpy(), atol=1e-6)
-    assert (log.maps(0).cross[0, ..., 3:] == 0).all()
-
-
-def test_a_small_random_marian_is_shown_also_with_encoder_and_decoder_of_different_depth() -> None:
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(0)
-    config = transformers.MarianConfig(
-        vocab_size=20,
-        d_model=16,
-        encoder_layers=3,
-        decoder_layers=2,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=16,
-        decoder_ffn_dim=16,
-        max_position_embeddings=32,
-        pad_token_id=19,
-        eos_token_id=1,
-        decoder_start_token_id=19,
-        forced_eos_token_id=None,
-    )
-    model = transformers.MarianMTModel._from_config(config, attn_implementation="eager").eval()
-    ids = torch.tensor([[5, 6, 7, 8, 1]])
-    with torch.no_grad():
-        outputs = model(input_ids=ids, labels=torch.tensor([[4, 9, 1]]), output_attentions=True)
-    log = from_hf(outputs, (["a", "b", "c", "d", "</s>"], ["x", "y", "</s>"]))
-    assert log.maps(0).encoder.shape == (1, 3, 4, 5, 5)
-    assert log.maps(0).decoder.shape == (1, 2, 4, 3, 3)
-    assert log.maps(0).cross.shape == (1, 2, 4, 3, 5)
-    for name, layers in (("encoder", outputs.encoder_attentions), ("cross", outputs.cross_attentions)):
-        np.testing.assert_allclose(log.maps(0).named()[name][0, 1], layers[1][0].numpy(), atol=1e-6)
-    assert len(log.measures()) == 3 * 4 + 2 * (2 * 4)
+    for model, encoder_layers, decoder_layers in ((t5, 2, 1), (marian, 3, 2)):
+        with torch.no_grad():
+            outputs = model.eval()(
+                input_ids=ids, attention_mask=(ids != 0).int(), labels=labels, output_attentions=True
+            )
+        log = from_hf(outputs, tokens, source_mask=ids != 0, target_mask=labels != -100)
+        assert log.maps(0).encoder.shape == (2, encoder_layers, 4, 4, 4)
+        assert log.maps(0).decoder.shape == (2, decoder_layers, 4, 3, 3)
+        np.testing.assert_allclose(log.maps(0).cross[1, -1], outputs.cross_attentions[-1][1].numpy(), atol=1e-6)
+        assert (log.maps(0).cross[0, ..., 3:] == 0).all()
+        assert len(log.measures()) == 4 * (encoder_layers + 2 * decoder_layers)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cross_attentions": None}, r"outputs\.cross_attentions is empty; call the model with output_attentions=True"),
-        ({"encoder_attentions": ()}, r"outputs\.encoder_attentions is empty; .*eager"),
-        ({"encoder_attentions": (None, None)}, r"outputs\.encoder_attentions is empty; .*eager"),
-        ({"decoder_attentions": ((torch.ones(1),),)}, r"one entry a generated token, as generate\(\) returns it"),
+        ({"cross_attentions": None}, r"outputs\.cross_attentions is no tensor a layer; .*output_attentions=True"),
+        ({"encoder_attentions": ()}, r"outputs\.encoder_attentions is no tensor a layer; .*eager"),
+        ({"encoder_attentions": (None, None)}, r"outputs\.encoder_attentions is no tensor a layer; .*eager"),
+        ({"decoder_attentions": ((torch.ones(1),),)}, r"decoder_attentions is no .*not generate\(\)"),
     ],
 )
 def test_outputs_without_maps_say_how_to_get_them(change: dict, message: str) -> None:
@@ -151,8 +142,11 @@ def test_outputs_without_maps_say_how_to_get_them(change: dict, message: str) ->
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cross": rows(1, 2, 4, 3)}, "have 4, 4, 2 heads"),
-        ({"cross": rows(2, 4, 4, 3)}, "decoder has 1 layers and cross 2"),
+        (
+            {"cross": rows(1, 2, 4, 3)},
+            "encoder has shape .1, 2, 4, 3, 3., beside cross .1, 1, 2, 4, 3. it needs .1, 2, 2, 3, 3.",
+        ),
+        ({"cross": rows(2, 4, 4, 3)}, "decoder has shape"),
         ({"cross": rows(4, 3)}, r"cross has shape \(4, 3\)"),
         ({"cross": 2 * rows(1, 4, 4, 3)}, "cross, pair 0: a row's weights miss 1 by 1; give weights after the softmax"),
         ({"target_tokens": ["a"] * 6}, "pair 0: 6 target tokens for 4 of 4 places"),
@@ -165,20 +159,3 @@ def test_arrays_that_do_not_fit_are_named(change: dict, message: str) -> None:
     given = {"source_tokens": SOURCE, "target_tokens": TARGET, **one_pair(), **change}
     with pytest.raises(ValueError, match=message):
         from_arrays(**given)
-
-
-def test_show_in_a_notebook_is_a_frame_that_carries_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = []
-    display = ModuleType("IPython.display")
-    display.HTML, display.display = str, shown.append  # pyright: ignore
-    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
-    monkeypatch.setitem(sys.modules, "IPython.display", display)
-    maps.from_arrays(['"', "&", "</s>"], TARGET, **one_pair()).show(height=700)
-    assert shown[0].startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;') and "height: 700px" in shown[0]
-    assert shown[0].count('"') == 8 and shown[0].count("<") == 2, "nothing inside ends the attribute"
-
-
-def test_show_without_a_notebook_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "IPython", None)
-    with pytest.raises(ImportError, match=r"needs IPython.* save\('maps\.html'\)"):
-        from_arrays(SOURCE, TARGET, **one_pair()).show()

@@ -8,7 +8,7 @@ function plateTitle(view) {
   return (view.shows === 'other' ? `${KIND_TITLES[kind]}, ${otherName(view)}` : `${base}, minus ${otherName(view)}`) + variant;
 }
 
-function drawFrame(view, app) {
+function drawControls(view, app) {
   const { log, state } = view;
   byId('dims').textContent = modelWords(log);
   options(byId('example'), log.examples.map((example, i) => [i, `${i + 1} of ${log.examples.length}: ${example.source}`]), state.example);

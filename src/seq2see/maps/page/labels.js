@@ -73,7 +73,8 @@ function figure(value, digits = 2) {
 
 function signedFigure(value, digits = 2) {
   const text = figure(value, digits);
-  return /[1-9]/.test(text) && value > 0 ? `+${text}` : text;
+  if (text === '\u2013') return text;
+  return /[1-9]/.test(text) ? (value > 0 ? `+${text}` : text) : `\u00b1${text}`;
 }
 
 const headName = (layer, head) => `Layer ${layer + 1}, head ${head + 1}`;

@@ -4,7 +4,7 @@ const CURVE_HEIGHT = 64;
 const FRAME = 44; // the narrowest picture of a step
 
 // Each stored step gets a column; where columns are too narrow for a picture, only some steps show theirs.
-function tapeColumns(log, width) {
+function timelineColumns(log, width) {
   const count = log.steps.length;
   const margin = width / count < FRAME ? (FRAME - width / count) / 2 : 0; // half a frame stands out at both ends
   const column = Math.min((width - 2 * margin) / count, 112);
@@ -14,11 +14,11 @@ function tapeColumns(log, width) {
   return { column, every, frames, width: column * count + 2 * margin, middle: (i) => margin + column * (i + 0.5) };
 }
 
-async function drawTape(view, app) {
+async function drawTimeline(view, app) {
   const { log, state } = view;
   const strip = byId('strip');
   if (log.steps.length < 2) return;
-  const columns = tapeColumns(log, app.widths.strip);
+  const columns = timelineColumns(log, app.widths.strip);
   strip.style.setProperty('--tape', `${columns.width}px`);
   strip.style.setProperty('--first', `${columns.middle(0)}px`);
   drawCurves(view, columns, app);

@@ -5,7 +5,7 @@ const LABEL_FAMILY = cssValue('--sans');
 const labelFont = (size) => `${size}px ${LABEL_FAMILY}`;
 
 // Sizes in CSS pixels of a map that fits a width, if it can do so with readable rows.
-function plateGeometry(view, width, height) {
+function heatmapGeometry(view, width, height) {
   const { numQueries, numKeys } = view.shown;
   const font = labelFont(LABEL_SIZE);
   const narrow = width < 420;
@@ -57,7 +57,7 @@ function paintCells(canvas, view, shape) {
 }
 
 // All of the plate but its cells and its cursor.
-function plateOverlay(view, shape) {
+function heatmapOverlay(view, shape) {
   const parts = [hatching(view.shown, shape), ...axisLabels(view, shape)];
   if (view.judged && view.state.truth && shape.cell >= 5) parts.push(truthMarks(view.judged, shape));
   return parts;
@@ -153,7 +153,7 @@ function cursorMarks(view, shape, query, from, to) {
   ];
 }
 
-function createPlate(surface, canvas, app) {
+function createHeatmap(surface, canvas, app) {
   const overlay = svg('svg', { class: 'overlay', 'aria-hidden': 'true' });
   const ground = svg('g');
   const cursor = svg('g', { class: 'cursor' });
@@ -169,13 +169,13 @@ function createPlate(surface, canvas, app) {
     canvas.hidden = !isMap;
     readout.hidden = !isMap;
     const width = app.widths.stage;
-    shape = isMap ? plateGeometry(view, width, plateHeight()) : linesGeometry(view, width);
+    shape = isMap ? heatmapGeometry(view, width, heatmapHeight()) : linesGeometry(view, width);
     Object.assign(surface.style, { width: `${shape.width}px`, height: `${shape.height}px` });
     overlay.setAttribute('width', shape.width);
     overlay.setAttribute('height', shape.height);
     overlay.setAttribute('viewBox', `0 0 ${shape.width} ${shape.height}`);
     if (isMap) paintCells(canvas, view, shape);
-    ground.replaceChildren(...(isMap ? plateOverlay(view, shape) : linesDrawing(view, shape)).filter(Boolean));
+    ground.replaceChildren(...(isMap ? heatmapOverlay(view, shape) : linesDrawing(view, shape)).filter(Boolean));
     surface.setAttribute('aria-label', `${KIND_TITLES[view.state.kind]}, ${headName(view.state.layer, view.state.head)}, step ${view.step.step}`);
     point(null);
     if (surface === document.activeElement) reveal();
@@ -245,7 +245,7 @@ function createPlate(surface, canvas, app) {
 }
 
 // Tall screens get a larger map, but the tape below should stay in sight.
-const plateHeight = () => Math.max(320, Math.min(620, window.innerHeight - 486));
+const heatmapHeight = () => Math.max(320, Math.min(620, window.innerHeight - 486));
 
 function cellKeys(view, event) {
   const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -1e6], End: [0, 1e6] };

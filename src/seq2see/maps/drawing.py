@@ -1,0 +1,318 @@
+"""One map of each text, drawn: as an SVG figure, as a table, or in characters."""
+
+import csv
+import io
+import math
+import re
+import shutil
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.cells import cell_len, set_cell_size
+
+from seq2see.maps.attended import CrossHead
+from seq2see.maps.store import StoredLog
+from seq2see.options import AttentionKind
+
+COLUMNS = ("line", "text", "kind", "layer", "head", "query", "query_token", "key", "key_token")  # of the table
+WIDTH = 80  # columns of a terminal at most
+LEVELS = ((0.7, "█"), (0.4, "▓"), (0.2, "▒"), (0.05, "░"), (float("-inf"), "·"))  # least weight, and how it is drawn
+LEGEND = "· below 5 %   ░ from 5 %   ▒ from 20 %   ▓ from 40 %   █ from 70 %"
+NARROWEST = 2  # columns of a cell: as many as a CJK character takes
+TALLEST = 12  # characters of a label that is written downwards
+
+# The page's scale for weights (maps/page/colour.js, light): ever darker, even to the eye, colour-blind-safe.
+RAMP = np.array([(241, 247, 250), (180, 233, 239), (77, 188, 212), (35, 122, 184), (49, 56, 131), (32, 20, 68)])
+PLACES = (0, 0.2, 0.4, 0.6, 0.8, 1)  # the weights of these colours
+INK, QUIET, PAPER, HIDDEN = "#17202e", "#566274", "#fbfcfd", "#c2ccd6"
+SERIF = "'Iowan Old Style', Palatino, Georgia, 'Liberation Serif', serif"
+SANS = "'Avenir Next', 'Segoe UI', 'Helvetica Neue', 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
+CELL, LARGEST, MARGIN, FONT = 26, 900, 24, 13  # pixels; the largest map is as wide as that
+ADVANCE = 0.6  # of a letter, in font sizes, generously; a CJK letter takes two
+LONGEST = 24  # columns of a label
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+TITLES = {
+    AttentionKind.cross: "cross attention",
+    AttentionKind.encoder: "encoder self-attention",
+    AttentionKind.decoder: "decoder self-attention",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One map out of those of all layers and heads."""
+
+    kind: AttentionKind
+    place: CrossHead  # layer, and head or the mean of all
+    reason: str = ""  # why this one, if nobody asked for it
+    step: int | None = None  # of a run's log; None: the last one
+    norms: bool = False  # whether it is norm-weighted, in the place of weights
+
+    @property
+    def name(self) -> str:
+        """For people; layers and heads count from 1."""
+        norms = ", norms" if self.norms else ""
+        return f"{TITLES[self.kind]}, {self.place}{norms}" + ("" if self.step is None else f", step {self.step}")
+
+    @property
+    def view(self) -> Mapping[str, str | int]:
+        """The page's view that is nearest, as its address names it: the page has no means, so it shows head 1."""
+        view: dict[str, str | int] = {"kind": self.kind.value, "layer": self.place.layer + 1}
+        view["head"] = (self.place.head or 0) + 1
+        if self.step is not None:
+            view["step"] = self.step
+        return view | {"cells": "norms"} if self.norms else view
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.reason})" if self.reason else self.name
+
+
+@dataclass(frozen=True)
+class LabelledMap:
+    """A map and what stands on its axes."""
+
+    line: int | str  # what people know the text by
+    source: str
+    text: str  # `given` or `output`: what the decoder was fed; `source` where it is not asked
+    target: str | None  # what was fed or said, as text; None where it has no part in the map
+    weights: NDArray  # or norms, (query, key), without padding
+    queries: tuple[str, ...]  # a label for each row; a row of the decoder is named for the token that it predicts
+    keys: tuple[str, ...]
+    causal: bool  # whether later keys are hidden
+
+    def visible(self, query: int) -> int:
+        """How many keys a row can see."""
+        return query + 1 if self.causal else len(self.keys)
+
+    @property
+    def heading(self) -> list[str]:
+        """The text, and what was fed or said."""
+        return [self.source] if self.target is None else [self.source, f"{self.text}: {self.target}"]
+
+
+def labelled_maps(log: StoredLog, choice: Choice) -> list[LabelledMap]:
+    """The chosen map of each text; where there are both, of what was given and of the output."""
+    step, kind = log.steps[-1] if choice.step is None else choice.step, choice.kind
+    maps, stored = log.maps(step).named(), log.at(step)
+    found = []
+    for number, example in enumerate(log.examples):
+        said = None if stored.hypotheses is None else stored.hypotheses[number]
+        is_given = example.reference is not None
+        sides = {kind.value: ("given", example.reference) if is_given else ("output", said)}
+        sides |= {f"{kind.value}_free": ("output", said)}
+        if kind is AttentionKind.encoder:
+            sides = {kind.value: ("source", None)}
+        for name, (text, target) in sides.items():
+            stored_name = f"{name}_norm" if choice.norms else name
+            if stored_name not in maps:
+                continue
+            tokens = example.target_tokens
+            if name.endswith("free") and stored.hypothesis_tokens is not None:
+                tokens = stored.hypothesis_tokens[number]
+            queries = example.source_tokens if kind is AttentionKind.encoder else tokens
+            causal = kind is AttentionKind.decoder
+            keys = ("<bos>", *tokens)[: len(tokens)] if causal else example.source_tokens
+            weights = choice.place.of(maps[stored_name][number])[: len(queries), : len(keys)]
+            found.append(LabelledMap(example.id, example.source, text, target, weights, queries, keys, causal))
+    return found
+
+
+def csv_table(maps: Sequence[LabelledMap], choice: Choice) -> str:
+    """A row for each cell that can be seen; lines, layers, heads, queries and keys count from 1."""
+    file = io.StringIO(newline="")
+    table = csv.writer(file, lineterminator="\n")
+    table.writerow((*COLUMNS, "norm" if choice.norms else "weight"))
+    head = "mean" if choice.place.head is None else choice.place.head + 1
+    for own in maps:
+        for query, query_token in enumerate(own.queries):
+            for key in range(own.visible(query)):
+                cell = (query + 1, query_token, key + 1, own.keys[key], f"{own.weights[query, key]:.6f}")
+                table.writerow((own.line, own.text, choice.kind.value, choice.place.layer + 1, head, *cell))
+    return file.getvalue()
+
+
+def in_terminal(maps: Sequence[LabelledMap], choice: Choice) -> str:
+    """Blocks of five shades, at most 80 columns."""
+    width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+    parts = [textwrap.fill(str(choice), width)]
+    for own in maps:
+        text, *target = own.heading
+        lines = ("".join(c if c.isprintable() else " " for c in line) for line in (f"{own.line}: {text}", *target))
+        blocks = heat_map(own.weights, own.queries, own.keys, width=width)
+        parts.append("\n".join([*(cut(line, width) for line in lines), blocks]))
+    return "\n\n".join(parts) + "\n"
+
+
+def heat_map(weights: NDArray, row_labels: Sequence[str], column_labels: Sequence[str], *, width: int = 80) -> str:
+    """The weights as blocks of five shades.
+
+    Labels of columns stand side by side if all of them fit, else they are written downwards; columns that do not fit
+    follow below, with the rows' labels again. What has no shape is shown as an escape.
+
+    Args:
+        weights: float (T, S), each 0 to 1; at least one column.
+        row_labels: T words.
+        column_labels: S words.
+        width: columns of the terminal, which no line is wider than; CJK characters take two.
+    """
+    rows, columns = [_printable(label) for label in row_labels], [_printable(label) for label in column_labels]
+    left = min(max((cell_len(row) for row in rows), default=0), width // 4)
+    rows = [" " * (left - cell_len(row)) + cut(row, left) for row in rows]
+    room = max(width - left - 1, NARROWEST)
+    sizes = [max(cell_len(column), NARROWEST) for column in columns]
+    fits = sum(sizes) + len(sizes) - 1 <= room
+    num_fitting, gap = (len(columns), " ") if fits else (room // NARROWEST, "")
+    sizes = sizes if fits else [NARROWEST] * len(columns)
+    lines = []
+    for start in range(0, len(columns), num_fitting):
+        some = columns[start : start + num_fitting]
+        if num_fitting < len(columns):
+            lines.append(" " * (left + 1) + f"{start + 1}-{start + len(some)} of {len(columns)}")
+        header = [gap.join(map(set_cell_size, some, sizes))] if fits else _downwards(some)
+        lines += [" " * (left + 1) + line for line in header]
+        for label, row in zip(rows, weights[:, start : start + num_fitting], strict=True):
+            cells = (_shade(weight) * size for weight, size in zip(row, sizes, strict=False))
+            lines.append(f"{label} {gap.join(cells)}")
+    return "\n".join(line.rstrip() for line in [*lines, LEGEND])
+
+
+def cut(text: str, width: int) -> str:
+    """The text in at most so many columns."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1) + "…" if width else ""
+
+
+def _shade(weight: np.floating) -> str:
+    return next((shade for least, shade in LEVELS if weight >= least), "?")  # NaN is not at least anything
+
+
+def _downwards(labels: list[str]) -> list[str]:
+    """The labels, one character below the other, in cells of the narrowest width; they end in the same line."""
+    letters = [_letters(label) for label in labels]
+    letters = [own if len(own) <= TALLEST else [*own[: TALLEST - 1], "…"] for own in letters]
+    height = max(map(len, letters))
+    padded = [[" "] * (height - len(own)) + own for own in letters]
+    return ["".join(set_cell_size(letter, NARROWEST) for letter in line) for line in zip(*padded, strict=True)]
+
+
+def _letters(label: str) -> list[str]:
+    """The characters, each with the marks that belong to it and take no column."""
+    letters: list[str] = []
+    for character in label:
+        if letters and not cell_len(character):
+            letters[-1] += character
+        else:
+            letters.append(character)
+    return letters
+
+
+def _printable(label: str) -> str:
+    if label == " ":
+        return "␣"
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in label
+    )
+
+
+def svg_figure(maps: Sequence[LabelledMap], choice: Choice) -> str:
+    """All maps below each other in the page's colours, as an XML document; it needs no script, font or other file."""
+    panels, top, width = [_text(choice.name, MARGIN, MARGIN + FONT, size=17, family=SERIF)], 2 * MARGIN + FONT, 0
+    for panel, panel_width, height in [*map(_panel, maps), _legend()]:
+        panels.append(f'<g transform="translate({MARGIN} {top})">{panel}</g>')
+        top, width = top + height + MARGIN, max(width, panel_width)
+    width = max(width, _room(choice.name, 17)) + 2 * MARGIN
+    stops = "".join(f'<stop offset="{place}" stop-color="{_colour(place)}"/>' for place in PLACES)
+    fills = (
+        '<defs><pattern id="hidden" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+        f'<line x1="0" y1="0" x2="0" y2="6" stroke="{HIDDEN}" stroke-width="1.4"/></pattern>'
+        f'<linearGradient id="scale">{stops}</linearGradient></defs>'
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top}" viewBox="0 0 {width} {top}" '
+        f'role="img"><title>{_safe(choice.name)}</title>{fills}<rect width="100%" height="100%" fill="{PAPER}"/>\n'
+        + "\n".join(panels)
+        + "\n</svg>\n"
+    )
+
+
+def _panel(own: LabelledMap) -> tuple[str, int, int]:
+    """A map with its texts and labels, and its width and height."""
+    queries, keys = ([cut(label, LONGEST) for label in labels] for labels in (own.queries, own.keys))
+    cell = max(2, min(CELL, LARGEST // max(len(queries), len(keys), 1)))
+    size = min(FONT, max(6, cell - 2))
+    every = math.ceil(size / cell)  # labels stand on every so many rows and columns
+    parts = [
+        _text(line, 0, FONT + 22 * number, size=15, family=SERIF, fill=QUIET if number else INK)
+        for number, line in enumerate(own.heading)
+    ]
+    left = max(_room(label, size) for label in queries) + 10
+    top = 22 * len(own.heading) + max(_room(label, size) for label in keys) + 12
+    for query, label in list(enumerate(queries))[::every]:
+        y = top + (query + 0.5) * cell + 0.35 * size
+        parts.append(_text(label, left - 8, y, size=size, anchor="end", fill=_ink(label)))
+    for key, label in list(enumerate(keys))[::every]:
+        x = left + (key + 0.5) * cell + 0.35 * size
+        parts.append(_text(label, x, top - 6, size=size, turn=True, fill=_ink(label)))
+    side = cell - (1 if cell >= 8 else 0)
+    for query in range(len(queries)):
+        seen, y = own.visible(query), top + query * cell
+        for key in range(seen):
+            colour = _colour(float(own.weights[query, key]))
+            parts.append(f'<rect x="{left + key * cell}" y="{y}" width="{side}" height="{side}" fill="{colour}"/>')
+        if seen < len(keys):
+            x, hidden = left + seen * cell, (len(keys) - seen) * cell
+            parts.append(f'<rect x="{x}" y="{y}" width="{hidden}" height="{cell}" fill="url(#hidden)"/>')
+    width = max(left + len(keys) * cell, *(_room(line, 15) for line in own.heading))
+    return "".join(parts), width, top + len(queries) * cell
+
+
+def _legend() -> tuple[str, int, int]:
+    width = 190
+    parts = [f'<rect x="0" y="0" width="{width}" height="8" fill="url(#scale)"/>']
+    for text, x, anchor in (("0", 0, "start"), ("0.5", width // 2, "middle"), ("1", width, "end")):
+        parts.append(_text(text, x, 24, size=11, anchor=anchor, fill=QUIET))
+    return "".join(parts), width, 26
+
+
+def _colour(weight: float) -> str:
+    if math.isnan(weight):
+        return "none"
+    return "#" + "".join(f"{round(float(np.interp(weight, PLACES, part))):02x}" for part in RAMP.T)
+
+
+def _text(
+    text: str,
+    x: float,
+    y: float,
+    *,
+    size: int,
+    family: str = SANS,
+    fill: str = INK,
+    anchor: str = "start",
+    turn: bool = False,
+) -> str:
+    place = f'transform="translate({x:g} {y:g}) rotate(-90)"' if turn else f'x="{x:g}" y="{y:g}"'
+    return (
+        f'<text {place} font-size="{size}" font-family="{family}" fill="{fill}" text-anchor="{anchor}" '
+        f'xml:space="preserve">{_safe(text)}</text>'
+    )
+
+
+def _ink(label: str) -> str:
+    return QUIET if label in ("<bos>", "<eos>") else INK
+
+
+def _room(text: str, size: int) -> int:
+    return math.ceil(cell_len(text) * size * ADVANCE)
+
+
+def _safe(text: str) -> str:
+    """The text as XML; what no XML document may hold is shown as U+FFFD."""
+    return escape(_NO_XML.sub("\ufffd", text))
