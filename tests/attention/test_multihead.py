@@ -188,9 +188,9 @@ def test_a_query_without_keys_gets_zeros_and_its_neighbours_what_they_always_get
 @pytest.mark.parametrize("hidden_by", ["mask", "mask and bias", "causal", "bias"])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_a_hidden_key_wins_with_no_score(dtype, hidden_by, need_weights):
-    attention = MultiHeadAttention(1, 1, score=Score.dot, bias=False).to(dtype)
-    for parameter in attention.parameters():
-        nn.init.ones_(parameter)
+    attention = MultiHeadAttention(1, 1, score=Score.dot).to(dtype)
+    for name, parameter in attention.named_parameters():
+        nn.init.constant_(parameter, float(name.endswith("weight")))
     loud = torch.finfo(dtype).max * 0.6  # as score and as value
     query, keys = torch.ones(1, 2, 1, dtype=dtype), torch.tensor([[[1.0], [loud]]], dtype=dtype)
     bias = torch.zeros(1, 2, 2).masked_fill(torch.tensor([[False, True]]), float("-inf"))
@@ -221,7 +221,7 @@ def test_dropout_acts_in_training_alone_and_never_on_the_weights_that_are_return
     assert_same(attention(x, x, x)[0], attention(x, x, x, need_weights=True)[0])
 
 
-def test_additive_scores_have_a_vector_for_each_head():
+def test_additive_scores_have_a_vector_repeat_kv():
     torch.manual_seed(0)
     attention = MultiHeadAttention(12, 3, score=Score.additive).double()
     query, memory = leaf(2, 4, 12), leaf(2, 5, 12)
@@ -465,7 +465,7 @@ def test_rows_without_padding_attend_as_they_do_in_a_padded_batch(need_weights, 
     query, memory = torch.randn(3, 4, 8).double(), torch.randn(3, 5, 8).double()
     real, visible = torch.rand(3, 4) < 0.6, torch.rand(3, 5) < 0.6
     queries, keys = Unpadded(real), Unpadded(visible)
-    terms, packed = PositionTerms(queries=queries, keys=keys), keys.pack(memory)
+    terms, packed = PositionTerms(query_tokens=queries, key_tokens=keys), keys.pack(memory)
     expected, weights = attention(query, memory, memory, visible, need_weights=need_weights)
     output, seen = attention(queries.pack(query), packed, packed, visible, need_weights=need_weights, positions=terms)
     assert_same(output, expected[real])

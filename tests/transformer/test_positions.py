@@ -23,6 +23,10 @@ from seq2see.transformer.positions import alibi_slopes, draw_positions, make_pos
 F64 = torch.float64
 
 
+def scheme_of(kind):
+    return make_positions(kind, ModelOptions(d_model=12, num_heads=3, max_positions=10), causal=False)
+
+
 def terms_of(scheme, query, key):
     return scheme.terms(query, key, key, F64)
 
@@ -67,7 +71,7 @@ def test_rotary_turns_are_products_of_complex_numbers():
 def test_scores_depend_on_the_distance_alone(kind, positions, shift):
     torch.manual_seed(0)
     attention = MultiHeadAttention(12, 3).double()
-    scheme = make_positions(kind, d_model=12, num_heads=3, max_positions=10, causal=False).double()
+    scheme = scheme_of(kind).double()
     x, positions = torch.randn(2, len(positions), 12).double(), torch.tensor(positions)
     expected = weights_of(attention, scheme, x, positions)
     torch.testing.assert_close(weights_of(attention, scheme, x, positions + shift), expected, rtol=1e-6, atol=1e-9)
@@ -77,7 +81,7 @@ def test_scores_depend_on_the_distance_alone(kind, positions, shift):
 def test_scores_do_depend_on_the_distance(kind):
     torch.manual_seed(0)
     attention = MultiHeadAttention(12, 3).double()
-    scheme = make_positions(kind, d_model=12, num_heads=3, max_positions=10, causal=False).double()
+    scheme = scheme_of(kind).double()
     x = torch.randn(1, 4, 12).double()
     near = weights_of(attention, scheme, x, torch.arange(4))
     assert not torch.allclose(near, weights_of(attention, scheme, x, 2 * torch.arange(4)), atol=1e-3)
@@ -133,14 +137,14 @@ def test_alibi_falls_alike_on_both_sides():
 
 
 def test_none_adds_nothing_anywhere():
-    scheme = make_positions(Position.none, d_model=8, num_heads=2, max_positions=10, causal=True)
+    scheme = scheme_of(Position.none)
     assert scheme.embed(torch.arange(3), F64) is None
     assert terms_of(scheme, torch.arange(3), torch.arange(3)) == PositionTerms()
 
 
 @pytest.mark.parametrize("kind", Position)
 def test_no_scheme_but_the_learned_one_has_a_limit(kind):
-    scheme = make_positions(kind, d_model=8, num_heads=2, max_positions=10, causal=False)
+    scheme = scheme_of(kind)
     assert isinstance(scheme, PositionScheme)
     assert scheme.max_length == (10 if kind is Position.learned else None)
 
@@ -171,20 +175,3 @@ def test_relative_positions_tell_the_sides_apart_where_both_are_seen_and_else_sp
         before, after = scheme.bucket(torch.tensor([-1, 1])).tolist()
         assert before != after
     assert model.decoder_positions.bucket(torch.tensor([-500])).tolist() == [31]
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: SinusoidalPositions(7), "a width of 7 cannot be split into pairs"),
-        (lambda: RotaryPositions(5), "a width of 5 cannot be split into pairs"),
-        (lambda: RotaryPositions(0), "a width of 0 cannot"),
-        (lambda: AlibiPositions(0), r"num_heads \(0\) must be at least 1"),
-        (lambda: RelativePositions(2, causal=True, num_buckets=1), r"num_buckets \(1\) must be at least 2"),
-        (lambda: RelativePositions(2, causal=False, num_buckets=3), r"num_buckets \(3\) must be at least 4"),
-        (lambda: RelativePositions(2, causal=True, max_distance=16), r"max_distance \(16\) more than the 16 distances"),
-    ],
-)
-def test_sizes_without_a_meaning_are_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

@@ -68,7 +68,7 @@ def test_far_positions_stay_apart_in_half_precision(dtype, which):
         rows = scheme.embed(positions, float_type).to(dtype)
     else:
         terms = scheme.terms(positions, positions, positions, float_type)
-        rows = torch.view_as_real(terms.query_turn).flatten(1).to(dtype) if which == 1 else terms.bias[0].to(dtype)
+        rows = torch.view_as_real(terms.query_rotation).flatten(1).to(dtype) if which == 1 else terms.bias[0].to(dtype)
     assert len(rows.unique(dim=0)) == 4
 
 
