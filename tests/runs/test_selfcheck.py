@@ -21,10 +21,10 @@ from seq2see.runs import selfcheck as package
 from seq2see.runs import shell
 from seq2see.runs.config import compose_options, config_folder
 from seq2see.runs.overrides import UsageError, read_overrides
-from seq2see.runs.selfcheck import CHECKS, Check, checks, kept, selfcheck
+from seq2see.runs.selfcheck import CHECKS, Check, checks, run_checks, selfcheck
 from seq2see.runs.selfcheck.checks import batches, beam_of_one, by_heart, cache, causality, loss, padding, scores
 from seq2see.runs.selfcheck.fixture import Fixture, valid_pairs_of
-from seq2see.runs.selfcheck.kept import chosen, num_misrecorded, read_again, resumed, saved
+from seq2see.runs.selfcheck.run_checks import chosen, num_misrecorded, read_again, resumed, saved
 from seq2see.text import BOS, EOS, PAD
 from seq2see.training.callbacks import pace
 from seq2see.training.module import TrainingModule
@@ -152,11 +152,8 @@ def a_checkpoint_that_forgets(patch: pytest.MonkeyPatch) -> None:
 
 
 def columns_that_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    read = kept.read_pairs
-    plain = FilesOptions(train="", source=0, target=1)
-    patch.setattr(
-        kept, "read_pairs", lambda other, text, options, notes: read(other, text, replace(options, task=plain), notes)
-    )
+    read, plain = run_checks.read_pairs, FilesOptions(train="", source=0, target=1)
+    patch.setattr(run_checks, "read_pairs", lambda *args: read(*args[:2], replace(args[2], task=plain), *args[3:]))
 
 
 @pytest.mark.parametrize(
