@@ -4,7 +4,6 @@ Examples:
   python scripts/train.py                                      a small English-German grammar
   python scripts/train.py task=copy model.position=sinusoidal  another task, another model
   python scripts/train.py experiment=reverse                   a recipe with its measured score
-  python scripts/train.py experiment=claims                    a study: several runs, one table
   python scripts/train.py task=files task.train=pairs.tsv      your own pairs, source TAB target
   python scripts/train.py config=RUN/config.yaml seed=1        a run again, with another seed
   python scripts/train.py resume=RUN                           goes on where it was stopped

@@ -13,7 +13,8 @@ from seq2see.runs.overrides import read_overrides
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = sorted(set(re.findall(r"python scripts/[^`|#\n]+", README)))
+RECIPES = (ROOT / "configs/experiment/README.md").read_text(encoding="utf-8")
+COMMANDS = sorted(set(re.findall(r"python scripts/[^`|#\n]+", (README + RECIPES).replace("\\\n", ""))))
 
 
 def test_it_has_at_most_200_lines() -> None:

@@ -1,12 +1,13 @@
 """Dropout drops at the rate that it says, every number on its own, and the same numbers forward and backward."""
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 import torch
 from torch import nn
 
-from seq2see.attention import Dropout
+from seq2see.attention import DotProductAttention, Dropout
 
 SIDE = 1_000
 
@@ -79,6 +80,7 @@ def test_under_a_compiler_it_is_torchs_own() -> None:
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.0, 2.0, float("nan")])
-def test_what_is_no_probability_below_1_is_refused(p: float) -> None:
+@pytest.mark.parametrize("make", [Dropout, lambda p: DotProductAttention(dropout=p)])
+def test_what_is_no_probability_below_1_is_refused(make: Callable[[float], nn.Module], p: float) -> None:
     with pytest.raises(ValueError, match=r"dropout \(.*\) must be at least 0 and less than 1"):
-        Dropout(p)
+        make(p)

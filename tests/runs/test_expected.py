@@ -3,13 +3,12 @@
 import pytest
 import yaml
 
-from seq2see.options import Study
 from seq2see.runs.choices import Facts, choose
 from seq2see.runs.config import compose_options, config_folder
 from seq2see.runs.expected import Expected, expected_of, fingerprint
 
-STUDIES = {study.value for study in Study}  # several runs: no one score to expect
-RECIPES = ["default", *sorted({path.stem for path in (config_folder() / "experiment").glob("*.yaml")} - STUDIES)]
+SWEPT = {"positions"}  # by its command, over keys that decide its score
+RECIPES = ["default", *sorted({path.stem for path in (config_folder() / "experiment").glob("*.yaml")} - SWEPT)]
 
 
 def options_of(recipe: str, *more: str):

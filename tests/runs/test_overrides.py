@@ -142,7 +142,7 @@ def test_sides_of_parallel_files_are_named_and_come_back_from_a_config(
 def test_a_config_of_an_earlier_version_is_read_unless_it_asks_for_what_is_gone(tmp_path: Path) -> None:
     file, options = tmp_path / "config.yaml", compose_options("train", read("task=copy"))
     now = to_yaml(options)
-    file.write_text(now.replace("tokenizer:\n", "tokenizer:\n  dropout: 0.0\n"), encoding="utf-8")
+    file.write_text(now.replace("tokenizer:\n", "study: null\ntokenizer:\n  dropout: 0.0\n"), encoding="utf-8")
     assert compose_options("train", read(f"config={file}")) == options
     file.write_text(now.replace("tokenizer:\n", "tokenizer:\n  dropout: 0.1\n"), encoding="utf-8")
     with pytest.raises(UsageError, match=r"config.yaml: tokenizer.dropout \(0.1\) is no longer there: use the version"):

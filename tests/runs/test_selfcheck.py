@@ -21,10 +21,10 @@ from seq2see.runs import selfcheck as package
 from seq2see.runs import shell
 from seq2see.runs.config import compose_options, config_folder
 from seq2see.runs.overrides import UsageError, read_overrides
-from seq2see.runs.selfcheck import CHECKS, Check, checks, kept, selfcheck
+from seq2see.runs.selfcheck import CHECKS, Check, checks, run_checks, selfcheck
 from seq2see.runs.selfcheck.checks import batches, beam_of_one, by_heart, cache, causality, loss, padding, scores
 from seq2see.runs.selfcheck.fixture import Fixture, valid_pairs_of
-from seq2see.runs.selfcheck.kept import chosen, num_misrecorded, read_again, resumed, saved
+from seq2see.runs.selfcheck.run_checks import chosen, num_misrecorded, read_again, resumed, saved
 from seq2see.text import BOS, EOS, PAD
 from seq2see.training.callbacks import pace
 from seq2see.training.module import TrainingModule
@@ -42,7 +42,7 @@ Fault = Callable[[pytest.MonkeyPatch], None]
 
 
 def fixture_of(*more: str) -> Fixture:
-    return Fixture.of(compose_options("selfcheck", read_overrides("selfcheck", [*TINY, *more], config_folder())))
+    return Fixture.of(compose_options("selfcheck", [*TINY, *more]))
 
 
 def broken(fixture: Fixture, among: Iterable[Check]) -> list[str]:
@@ -51,7 +51,7 @@ def broken(fixture: Fixture, among: Iterable[Check]) -> list[str]:
 
 
 @pytest.mark.parametrize("position", list(Position))
-def test_a_new_model_of_any_position_scheme_keeps_every_promise(position: Position) -> None:
+def test_a_new_model_of_any_position_scheme_keeps_every_promise_of_a_model(position: Position) -> None:
     assert broken(fixture_of(f"model.position={position.value}"), QUICK) == []
 
 
@@ -59,7 +59,6 @@ def test_a_new_model_of_any_position_scheme_keeps_every_promise(position: Positi
 @pytest.mark.parametrize(
     "more",
     [
-        *([f"model.position={position.value}"] for position in Position),
         ["model.score=additive", "model.position=relative", "model.norm=post"],
         ["model.share_layers=true", "model.window=2", "model.tie_embeddings=true"],
         ["model.randomize_positions=30", "model.dropout=0.3", "model.attention_dropout=0.3", "optim.ema=0.9"],
@@ -69,7 +68,7 @@ def test_a_new_model_of_any_position_scheme_keeps_every_promise(position: Positi
     ],
     ids=lambda more: more[0],
 )
-def test_so_does_one_of_other_options_in_training_too(more: list[str]) -> None:
+def test_a_new_model_of_other_options_keeps_every_promise_in_training_too(more: list[str]) -> None:
     assert broken(fixture_of(*more), CHECKS) == []
 
 
@@ -152,11 +151,8 @@ def a_checkpoint_that_forgets(patch: pytest.MonkeyPatch) -> None:
 
 
 def columns_that_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    read = kept.read_pairs
-    plain = FilesOptions(train="", source=0, target=1)
-    patch.setattr(
-        kept, "read_pairs", lambda other, text, options, notes: read(other, text, replace(options, task=plain), notes)
-    )
+    read, plain = run_checks.read_pairs, FilesOptions(train="", source=0, target=1)
+    patch.setattr(run_checks, "read_pairs", lambda *args: read(*args[:2], replace(args[2], task=plain), *args[3:]))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +189,6 @@ def test_what_is_not_a_number_keeps_no_promise() -> None:
 
 def test_a_check_that_fails_itself_is_a_finding_and_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Transformer, "new_cache", lambda self: 1 / 0)
-    assert padding.run(fixture_of()).passed
     found = cache.run(fixture_of())
     assert not found.passed and found.lines[1].strip() == "not measured, ZeroDivisionError: division by zero"
 
@@ -269,30 +264,19 @@ def files_fixture(folder: Path, *more: str) -> Trained:
     return replace(Fixture.of(options).trained, path=folder / "run" / "checkpoints" / "best.ckpt")
 
 
-def test_pairs_of_a_file_are_those_that_the_run_has_kept(tmp_path: Path) -> None:
-    trained = files_fixture(tmp_path)
-    (tmp_path / "run" / "data").mkdir()
-    (tmp_path / "run" / "data" / "valid.tsv").write_text("a b\tb a\n", encoding="utf-8")
-    Path(trained.options.task.train).unlink()
-    assert [tuple(pair[:2]) for pair in valid_pairs_of(trained)] == [("a b", "b a")]
-
-
-def test_a_checkpoint_whose_pairs_are_gone_is_checked_on_random_tokens(
+def test_pairs_of_a_file_are_those_that_the_run_has_kept_and_else_random_tokens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained = files_fixture(tmp_path)
-    assert isinstance(trained.options.task, FilesOptions)
     Path(trained.options.task.train).unlink()
     monkeypatch.setattr("seq2see.runs.selfcheck.fixture.load", lambda path: trained)
     fixture = Fixture.of(compose_options("selfcheck", ["ckpt=alone.ckpt"]))
     assert fixture.origin == "8 pairs of random tokens"
     assert not (fixture.batch.tgt_in[fixture.batch.tgt_out != PAD] == PAD).any()
     assert broken(fixture, [*QUICK, by_heart]) == []
-
-
-def test_what_a_run_has_recorded_of_its_best_checkpoint_is_so(small_run: Path) -> None:
-    assert chosen.measure(fixture_of()) == 0
-    assert chosen.measure(Fixture.of(compose_options("selfcheck", [f"ckpt={small_run}"]))) == 0
+    (tmp_path / "run" / "data").mkdir()
+    (tmp_path / "run" / "data" / "valid.tsv").write_text("a b\tb a\n", encoding="utf-8")
+    assert [tuple(pair[:2]) for pair in valid_pairs_of(trained)] == [("a b", "b a")]
 
 
 def test_the_first_of_equal_scores_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,23 +297,22 @@ def test_a_validation_that_scores_each_pair_against_its_own_target_alone_is_foun
     assert chosen.measure(fixture_of()) > 0
 
 
-@pytest.mark.parametrize("planted", ["best", "score"])
-def test_so_is_a_run_that_has_recorded_something_else(small_run: Path, tmp_path: Path, planted: str) -> None:
+def test_a_run_that_has_recorded_something_else_is_found_out(small_run: Path, tmp_path: Path) -> None:
+    assert num_misrecorded(small_run) == 0
     run = tmp_path / "run"
     shutil.copytree(small_run, run, ignore=shutil.ignore_patterns("attention*", "tensorboard", "evaluation"))
-    with (run / "metrics.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    best = json.loads((run / "result.json").read_text(encoding="utf-8"))["best"]
-    for row in rows:
-        if planted == "score" and int(row["step"]) == best["step"]:
-            row["val/chrf"] = "99.0"
-        elif planted == "best" and row["val/loss"] and int(row["step"]) != best["step"]:
-            row["val/loss"] = "0.001"
-    with (run / "metrics.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    assert num_misrecorded(run) == 1
+    text = (run / "metrics.csv").read_text(encoding="utf-8")
+    best = json.loads((run / "result.json").read_text(encoding="utf-8"))["best"]["step"]
+    for of_best, column, value in ((True, "val/chrf", "99.0"), (False, "val/loss", "0.001")):
+        rows = list(csv.DictReader(text.splitlines()))
+        for row in rows:
+            if row["val/loss"] and (int(row["step"]) == best) == of_best:
+                row[column] = value
+        with (run / "metrics.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+        assert num_misrecorded(run) == 1
 
 
 @pytest.mark.slow

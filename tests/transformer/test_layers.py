@@ -1,9 +1,12 @@
 """Encoder and decoder layers equal torch's, in both norm orders, with the same weights."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tensors import DEVICES, assert_same, require
 from torch import nn
 from torch.nn import functional as F
 
@@ -15,13 +18,6 @@ LENGTHS = st.integers(1, 6)
 SEEDS = st.integers(0, 2**31)
 NORMS = pytest.mark.parametrize("norm", NormOrder)
 ACTIVATIONS = pytest.mark.parametrize("activation", [Activation.relu, Activation.gelu])
-DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu])])
-
-
-def device_or_skip(name):
-    if name == "cuda" and not torch.cuda.is_available():
-        pytest.skip("needs a GPU")
-    return torch.device(name)
 
 
 def options_of(norm, activation=Activation.relu):
@@ -63,10 +59,6 @@ def copy_into(theirs, ours):
     theirs.load_state_dict(state)
 
 
-def assert_same(result, expected):
-    torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-6)
-
-
 def assert_same_with_gradients(output, expected, inputs):
     direction = torch.randn_like(output)
     assert_same(output, expected)
@@ -77,61 +69,38 @@ def vectors(batch, length, device):
     return torch.randn(batch, length, 12, dtype=torch.float64).to(device).requires_grad_()
 
 
-def padding(batch, length, device):
-    mask = torch.rand(batch, length) < 0.6
-    mask[:, 0] = True  # torch has no answer for a query without keys
-    return mask.to(device)
-
-
-@DEVICES
-@NORMS
-@ACTIVATIONS
-@settings(deadline=None, max_examples=10)
-@given(st.integers(1, 3), LENGTHS, SEEDS)
-def test_the_encoder_layer_is_torchs_with_any_padding(device, norm, activation, batch, num_tokens, seed):
-    device = device_or_skip(device)
-    torch.manual_seed(seed)
-    ours = disturb(EncoderLayer(options_of(norm, activation)).double()).to(device)
-    theirs = torch_layer(nn.TransformerEncoderLayer, norm, activation).to(device)
-    copy_into(theirs, ours)
-    x, mask = vectors(batch, num_tokens, device), padding(batch, num_tokens, device)
-    output, expected = ours(x, mask, PositionTerms()), theirs(x, src_key_padding_mask=~mask)
-    assert_same_with_gradients(output, expected, [x])
-
-
 @DEVICES
 @NORMS
 @ACTIVATIONS
 @settings(deadline=None, max_examples=10)
 @given(st.integers(1, 3), LENGTHS, LENGTHS, SEEDS)
-def test_the_decoder_layer_is_torchs_with_a_causal_mask_and_any_padding_of_the_source(
+def test_the_layers_are_torchs_with_any_padding_of_the_source_and_a_causal_mask(
     device, norm, activation, batch, num_targets, num_sources, seed
 ):
-    device = device_or_skip(device)
+    device, options = require(device), options_of(norm, activation)
     torch.manual_seed(seed)
-    ours = disturb(DecoderLayer(options_of(norm, activation)).double()).to(device)
-    theirs = torch_layer(nn.TransformerDecoderLayer, norm, activation).to(device)
-    copy_into(theirs, ours)
-    x, memory = vectors(batch, num_targets, device), vectors(batch, num_sources, device)
-    mask = padding(batch, num_sources, device)
+    encoder, decoder = (disturb(kind(options).double()).to(device) for kind in (EncoderLayer, DecoderLayer))
+    twins = [
+        torch_layer(kind, norm, activation).to(device)
+        for kind in (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
+    ]
+    copy_into(twins[0], encoder)
+    copy_into(twins[1], decoder)
+    source, target = vectors(batch, num_sources, device), vectors(batch, num_targets, device)
+    mask = torch.rand(batch, num_sources, device=device) < 0.6
+    mask[:, 0] = True  # torch has no answer for a query without keys
     future = torch.ones(num_targets, num_targets, dtype=torch.bool, device=device).triu(1)
-    output = ours(x, memory, mask, PositionTerms(), PositionTerms())
-    expected = theirs(x, memory, tgt_mask=future, memory_key_padding_mask=~mask)
-    assert_same_with_gradients(output, expected, [x, memory])
+    memory, expected_memory = encoder(source, mask, PositionTerms()), twins[0](source, src_key_padding_mask=~mask)
+    assert_same_with_gradients(memory, expected_memory, [source])
+    output = decoder(target, source, mask, PositionTerms(), PositionTerms())
+    expected = twins[1](target, source, tgt_mask=future, memory_key_padding_mask=~mask)
+    assert_same_with_gradients(output, expected, [target, source])
 
 
 @NORMS
 def test_the_whole_model_is_torchs_stacks_around_scaled_embeddings_and_sinusoids(norm):
     torch.manual_seed(0)
-    options = ModelOptions(
-        d_model=12,
-        num_heads=3,
-        d_ff=20,
-        num_encoder_layers=2,
-        num_decoder_layers=3,
-        norm=norm,
-        position=Position.sinusoidal,
-    )
+    options = replace(options_of(norm), num_encoder_layers=2, num_decoder_layers=3, position=Position.sinusoidal)
     model = disturb(Transformer(options, 9, 11).double())
     encoder_layers, decoder_layers = (
         nn.ModuleList(torch_layer(kind, norm, Activation.relu) for _ in range(depth))

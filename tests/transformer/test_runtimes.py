@@ -5,19 +5,17 @@ from dataclasses import replace
 import pytest
 import torch
 from option_sets import EVERY_OPTION, EVERY_OPTION_NAMES
+from tensors import DEVICES, assert_same, require
 from torch.export import Dim
 
-from seq2see.options import ModelOptions
+from seq2see.options import ModelOptions, Position
 from seq2see.transformer import Transformer
 
 EACH_OPTION = pytest.mark.parametrize("options", EVERY_OPTION, ids=EVERY_OPTION_NAMES)
-TOLERANCE = {torch.float32: 1e-4, torch.float16: 3e-2, torch.bfloat16: 6e-2}
-DEVICES = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu])])
 
 
 def model_and_batch(options, *, device="cpu", batch=3, num_sources=7, num_targets=6):
-    if device == "cuda" and not torch.cuda.is_available():
-        pytest.skip("needs a GPU")
+    device = require(device)
     torch.manual_seed(0)
     model = Transformer(options, 11, 13).eval()
     lengths = torch.linspace(num_sources, 0, batch).round().long()  # one source is empty
@@ -28,48 +26,39 @@ def model_and_batch(options, *, device="cpu", batch=3, num_sources=7, num_target
 
 @DEVICES
 @EACH_OPTION
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_narrow_precisions_are_finite_and_near_float64(device, options, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "autocast"),
+    [(torch.float32, False), (torch.bfloat16, False), (torch.float16, False), (torch.bfloat16, True)],
+)
+def test_narrow_precisions_and_autocast_are_finite_and_near_float64(device, options, dtype, autocast):
     model, batch = model_and_batch(options, device=device)
-    logits = model.to(dtype)(*batch)
+    with torch.autocast(device, dtype=dtype, enabled=autocast):
+        logits = (model if autocast else model.to(dtype))(*batch)
     assert logits.dtype == dtype and logits.isfinite().all()
     logits.float().logsumexp(-1).sum().backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
-    expected = model.double()(*batch)
-    torch.testing.assert_close(logits.double(), expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
-
-
-@DEVICES
-@EACH_OPTION
-def test_autocast_is_finite_and_near_float64(device, options):
-    model, batch = model_and_batch(options, device=device)
-    with torch.autocast(device, dtype=torch.bfloat16):
-        logits = model(*batch)
-    logits.float().logsumexp(-1).sum().backward()
-    assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
-    expected = model.double()(*batch)
-    torch.testing.assert_close(
-        logits.double(), expected, rtol=TOLERANCE[torch.bfloat16], atol=TOLERANCE[torch.bfloat16]
-    )
+    assert_same(logits.double(), model.double()(*batch), dtype)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("which", range(3))
-def test_far_positions_stay_apart_in_half_precision(dtype, which):
+@pytest.mark.parametrize(
+    ("position", "rows_of"),
+    [
+        (Position.sinusoidal, lambda x, terms: x[0]),
+        (Position.rope, lambda x, terms: torch.view_as_real(terms.query_rotation).flatten(1)),
+        (Position.alibi, lambda x, terms: terms.bias[0]),
+    ],
+)
+def test_far_positions_stay_apart_in_half_precision(dtype, position, rows_of):
     """Positions are computed in float32 there: bfloat16 has no number between 512 and 516."""
-    from seq2see.transformer import AlibiPositions, RotaryPositions, SinusoidalPositions
-
-    positions = torch.arange(512, 516)
-    scheme = [SinusoidalPositions(8), RotaryPositions(8), AlibiPositions(4)][which].to(dtype)
-    options = ModelOptions(d_model=8, num_heads=2)
-    float_type = Transformer(options, 5, 5).to(dtype)._position_dtype
-    assert float_type is torch.float32
-    if which == 0:
-        rows = scheme.embed(positions, float_type).to(dtype)
-    else:
-        terms = scheme.terms(positions, positions, positions, float_type)
-        rows = torch.view_as_real(terms.query_turn).flatten(1).to(dtype) if which == 1 else terms.bias[0].to(dtype)
-    assert len(rows.unique(dim=0)) == 4
+    torch.manual_seed(0)
+    model = Transformer(ModelOptions(d_model=8, num_heads=2, position=position), 5, 5).to(dtype)
+    rows = []
+    model.encoder_layers[0].self_attention.register_forward_pre_hook(
+        lambda _, args, kwargs: rows.extend(rows_of(args[0], kwargs["positions"])), with_kwargs=True
+    )
+    model.encode(torch.ones(1, 516, dtype=torch.int64), torch.ones(1, 516, dtype=torch.bool))
+    assert len(torch.stack(rows[512:]).to(dtype).unique(dim=0)) == 4
 
 
 def assert_trains_alike(model, compiled, batch):
@@ -78,7 +67,7 @@ def assert_trains_alike(model, compiled, batch):
     gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
     model.zero_grad()
     logits = compiled(*batch)
-    torch.testing.assert_close(logits, expected, rtol=1e-4, atol=1e-4)
+    assert_same(logits, expected, torch.float32)
     logits.logsumexp(-1).sum().backward()
     for name, parameter in model.named_parameters():
         if name in gradients:
@@ -94,7 +83,7 @@ def test_the_traced_model_gives_the_same_numbers_and_gradients():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")  # torch's own
-@pytest.mark.parametrize("which", [0, 3, 9])  # fused; additive with relative and alibi; rope twice
+@pytest.mark.parametrize("which", [0, 3, 9])  # fused; additive with relative and alibi; a window
 def test_the_compiled_model_gives_the_same_numbers_and_gradients(which):
     model, batch = model_and_batch(replace(EVERY_OPTION[which], num_encoder_layers=1, num_decoder_layers=1))
     torch.compiler.reset()
@@ -109,21 +98,17 @@ def test_every_option_compiles_for_changing_lengths(options):
     compiled = torch.compile(model, backend="eager", fullgraph=True, dynamic=True)
     for sizes in ((2, 5, 4), (3, 9, 2), (2, 1, 1), (4, 4, 4)):
         _, batch = model_and_batch(options, batch=sizes[0], num_sources=sizes[1], num_targets=sizes[2])
-        torch.testing.assert_close(compiled(*batch), model(*batch), rtol=1e-4, atol=1e-4)
+        assert_same(compiled(*batch), model(*batch), torch.float32)
 
 
 def assert_exports(options):
     model, batch = model_and_batch(options)
-    pairs, sources, targets = (
-        Dim("pairs", min=2, max=64),
-        Dim("sources", min=2, max=512),
-        Dim("targets", min=2, max=512),
-    )
+    pairs, sources, targets = (Dim(name, min=2, max=512) for name in ("pairs", "sources", "targets"))
     shapes = ({0: pairs, 1: sources}, {0: pairs, 1: sources}, {0: pairs, 1: targets})
     exported = torch.export.export(model, batch, dynamic_shapes=shapes).module()
     for sizes in ((3, 7, 6), (2, 30, 3), (5, 5, 5)):
         _, other = model_and_batch(options, batch=sizes[0], num_sources=sizes[1], num_targets=sizes[2])
-        torch.testing.assert_close(exported(*other), model(*other), rtol=1e-4, atol=1e-4)
+        assert_same(exported(*other), model(*other), torch.float32)
 
 
 def test_the_model_exports_for_any_batch_and_lengths():

@@ -8,16 +8,17 @@ Letters: B pairs, T queries, S keys, D model width, H heads, K width of a head.
 
 from seq2see.attention.dropout import Dropout
 from seq2see.attention.layer import AttentionLayer
-from seq2see.attention.masks import mask_from_additive, mask_from_hidden, mask_from_ones
-from seq2see.attention.multihead import KeyValueCache, MultiHeadAttention, PositionTerms
-from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
+from seq2see.attention.masks import Unpadded, mask_from_additive, mask_from_hidden, mask_from_ones
+from seq2see.attention.multihead import KeyValueCache, MultiHeadAttention, PositionTerms, repeat_kv
 from seq2see.attention.single import (
     AdditiveAttention,
+    AdditiveScore,
     DotProductAttention,
+    DotScore,
     ScaledDotProductAttention,
+    ScoreFunction,
     scaled_dot_product_attention,
 )
-from seq2see.attention.unpadded import Unpadded
 
 __all__ = [
     "AdditiveAttention",
@@ -35,5 +36,6 @@ __all__ = [
     "mask_from_additive",
     "mask_from_hidden",
     "mask_from_ones",
+    "repeat_kv",
     "scaled_dot_product_attention",
 ]

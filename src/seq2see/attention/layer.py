@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from seq2see.attention.dropout import Dropout
 from seq2see.attention.multihead import KeyValueCache, MultiHeadAttention, PositionTerms
-from seq2see.attention.scores import ScoreFunction
+from seq2see.attention.single import ScoreFunction
 from seq2see.options import NormOrder, Score
 
 

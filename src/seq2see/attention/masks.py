@@ -1,4 +1,4 @@
-"""Who may look at whom: the one mask convention, adapters from the others, and the softmax that honours it."""
+"""Who may look at whom: the one mask convention, adapters from the others, and what honours it."""
 
 import torch
 from torch import Tensor
@@ -32,9 +32,7 @@ def mask_from_additive(mask: Tensor) -> Tensor:
             bias, which `PositionTerms.bias` carries.
     """
     if not mask.is_floating_point():
-        raise ValueError(
-            f"an additive mask holds floating-point numbers, not {mask.dtype}: use mask_from_ones or mask_from_hidden"
-        )
+        raise ValueError(f"an additive mask is floating, not {mask.dtype}: use mask_from_ones or mask_from_hidden")
     visible = mask == 0
     if not bool((visible | (mask <= -1e4)).all()):
         raise ValueError("an additive mask holds 0 (visible) and -inf or at most -1e4 (hidden), nothing between them")
@@ -67,7 +65,9 @@ def visible_keys(
     Raises:
         ValueError: the dtype is not bool, or the shape is none of these.
     """
-    mask, num_queries = None if mask is None else _broadcast(mask, query, num_keys), query.shape[-2]
+    num_queries = query.shape[-2]
+    if mask is not None:
+        mask = _for_each_query(mask, query, num_keys)
     if window is None and (not causal or num_queries == 1):
         return mask
     query_index = torch.arange(num_keys - num_queries, num_keys, device=query.device)[:, None]
@@ -78,26 +78,25 @@ def visible_keys(
     return visible if mask is None else mask & visible
 
 
-def _broadcast(mask: Tensor, query: Tensor, num_keys: int) -> Tensor:
+def _for_each_query(mask: Tensor, query: Tensor, num_keys: int) -> Tensor:
     if mask.dtype != torch.bool:
         raise ValueError(
             f"a mask is boolean, True = may be attended to, not {mask.dtype}: convert with mask_from_ones, "
             "mask_from_hidden or mask_from_additive"
         )
-    batch, num_queries = query.shape[0], query.shape[-2]
-    full = (*query.shape[:-1], num_keys)
-    expected = {2: (batch, num_keys), 3: (batch, num_queries, num_keys), query.ndim: full}.get(mask.ndim, ())
-    fits = len(expected) == mask.ndim > 0 and mask.shape[-1] == num_keys
-    if not fits or any(size not in (1, wanted) for size, wanted in zip(mask.shape, expected, strict=True)):
-        raise ValueError(
-            f"a mask of the shape {tuple(mask.shape)} does not fit {batch} sequences of {num_queries} queries and "
-            f"{num_keys} keys: it must be (B, S) = {(batch, num_keys)} or (B, T, S) = {(batch, num_queries, num_keys)}"
-        )
-    if mask.ndim == query.ndim:
-        return mask
+    given, full = tuple(mask.shape), (*query.shape[:-1], num_keys)
     if mask.ndim == 2:
-        mask = mask[:, None, :]  # (B, 1, S)
-    return mask if query.ndim == 3 else mask[:, None]  # (B, 1, T or 1, S)
+        mask = mask[:, None]  # (B, 1, S)
+    if mask.ndim == 3 < len(full):
+        mask = mask[:, None]  # (B, 1, T or 1, S)
+    fits = mask.ndim == len(full) and mask.shape[-1] == num_keys
+    if not fits or any(size not in (1, wanted) for size, wanted in zip(mask.shape, full, strict=True)):
+        batch, num_queries = query.shape[0], query.shape[-2]
+        raise ValueError(
+            f"a mask of the shape {given} does not fit {batch} sequences of {num_queries} queries and {num_keys} keys: "
+            f"it must be (B, S) = {(batch, num_keys)} or (B, T, S) = {(batch, num_queries, num_keys)}"
+        )
+    return mask
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -119,3 +118,30 @@ def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
         hidden = hidden | ~mask
     scores_or_lowest = scores.to(dtype).masked_fill(hidden, torch.finfo(dtype).min)
     return torch.softmax(scores_or_lowest, dim=-1).masked_fill(hidden, 0.0).to(scores.dtype)
+
+
+class Unpadded:
+    """Where the real tokens of a padded batch stand, to take them out and to put them back.
+
+    What treats each token alone (linear maps, normalisation, dropout) need not see padding; attention does, for its
+    products are of whole sequences.
+
+    Args:
+        mask: bool (B, T), True = a real token.
+    """
+
+    def __init__(self, mask: Tensor) -> None:
+        self.shape = mask.shape
+        self.places = mask.flatten().nonzero()[:, 0]  # int64 (N,), in reading order
+        self.all_real = len(self.places) == mask.numel()
+
+    def pack(self, x: Tensor) -> Tensor:
+        """The real tokens' vectors (N, ...) of a padded batch (B, T, ...)."""
+        x = x.flatten(0, 1)
+        return x if self.all_real else x.index_select(0, self.places)
+
+    def pad(self, x: Tensor) -> Tensor:
+        """The padded batch (B, T, ...) of the real tokens' vectors (N, ...); zeros between them."""
+        if not self.all_real:
+            x = x.new_zeros(self.shape.numel(), *x.shape[1:]).index_copy_(0, self.places, x)
+        return x.unflatten(0, self.shape)

@@ -7,29 +7,27 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from seq2see.attention.dropout import require_probability
-from seq2see.attention.masks import visible_keys
-from seq2see.attention.scores import AdditiveScore, DotScore, ScoreFunction
-from seq2see.attention.single import attend
-from seq2see.attention.unpadded import Unpadded
+from seq2see.attention.masks import Unpadded, visible_keys
+from seq2see.attention.single import AdditiveScore, DotScore, ScoreFunction, attend
 from seq2see.options import Score
 
 
 class PositionTerms(NamedTuple):
-    """What positions do to attention (turn queries and keys, or add to the scores), and where tokens stand.
+    """What positions do to attention (rotate queries and keys, or add to the scores), and where tokens stand.
 
     Args:
-        query_turn: complex numbers of length 1 (T, K/2) by which pairs of query numbers are turned; None: not turned.
-        key_turn: the same for the keys (new keys, K/2).
+        query_rotation: complex numbers of length 1 (T, K/2) by which pairs of query numbers are rotated; None: not.
+        key_rotation: the same for the keys (new keys, K/2).
         bias: added to the scores (H or 1, T, S); None: nothing.
-        queries: where the queries stand if they come without padding (N, D); None: (B, T, D).
-        keys: the same for the keys and values.
+        query_tokens: where the queries stand if they come without padding (N, D); None: they come as (B, T, D).
+        key_tokens: the same for the keys and values.
     """
 
-    query_turn: Tensor | None = None
-    key_turn: Tensor | None = None
+    query_rotation: Tensor | None = None
+    key_rotation: Tensor | None = None
     bias: Tensor | None = None
-    queries: Unpadded | None = None
-    keys: Unpadded | None = None
+    query_tokens: Unpadded | None = None
+    key_tokens: Unpadded | None = None
 
 
 class KeyValueCache:
@@ -40,7 +38,7 @@ class KeyValueCache:
 
     def __init__(self, *, growing: bool) -> None:
         self.growing = growing
-        self.key: Tensor | None = None  # (B, key and value heads, S, K), turned already
+        self.key: Tensor | None = None  # (B, key and value heads, S, K), rotated already
         self.value: Tensor | None = None
 
     @property
@@ -78,7 +76,6 @@ class MultiHeadAttention(nn.Module):
         dropout: probability of dropping a weight in training; above 0 it costs the fused kernel.
         score: `Score`, or any function of query (B, H, T, K) and key (B, H, S, K) that returns scores (B, H, T, S); a
             module's parameters are trained with the rest.
-        bias: whether the projections have one.
         window: each query sees the keys at most this far away; None: all.
 
     Raises:
@@ -99,7 +96,6 @@ class MultiHeadAttention(nn.Module):
         vdim: int | None = None,
         dropout: float = 0.0,
         score: Score | ScoreFunction = Score.scaled_dot,
-        bias: bool = True,
         window: int | None = None,
     ) -> None:
         super().__init__()
@@ -116,11 +112,14 @@ class MultiHeadAttention(nn.Module):
         self.num_kv_heads = num_kv_heads
         self.dropout = dropout
         self.window = window
-        self.q_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.k_proj = nn.Linear(d_model if kdim is None else kdim, num_kv_heads * width, bias=bias)
-        self.v_proj = nn.Linear(d_model if vdim is None else vdim, num_kv_heads * width, bias=bias)
-        self.out_proj = nn.Linear(d_model, d_model, bias=bias)
-        self.score = _score_function(score, width, num_heads)
+        self.q_proj = nn.Linear(d_model, d_model)
+        self.k_proj = nn.Linear(d_model if kdim is None else kdim, num_kv_heads * width)
+        self.v_proj = nn.Linear(d_model if vdim is None else vdim, num_kv_heads * width)
+        self.out_proj = nn.Linear(d_model, d_model)
+        if isinstance(score, Score):
+            additive = score is Score.additive
+            score = AdditiveScore(width, num_heads) if additive else DotScore(scaled=score is Score.scaled_dot)
+        self.score = score
 
     def forward(
         self,
@@ -143,7 +142,7 @@ class MultiHeadAttention(nn.Module):
             mask: bool (B, S) or (B, T, S), True = may be attended to; None: all.
             causal: hides the keys after a query's own position; the last query stands at the last key.
             need_weights: take the explicit path and return the weights.
-            positions: turns and biases of a position scheme, and where tokens without padding stand; None: nothing.
+            positions: rotations and biases of a position scheme, and where tokens without padding stand; None: nothing.
             cache: keys and values of earlier calls. `key` and `value` are appended to a growing one, and not looked at
                 when a complete one is given.
 
@@ -155,25 +154,24 @@ class MultiHeadAttention(nn.Module):
                 in length.
         """
         positions = positions or PositionTerms()
-        q = _split(self.q_proj(query), self.num_heads, positions.queries)  # (B, H, T, K)
-        q = apply_rotary(q, positions.query_turn)
+        q = _split_heads(self.q_proj(query), self.num_heads, positions.query_tokens)  # (B, H, T, K)
+        q = apply_rotary(q, positions.query_rotation)
         if cache is not None and cache.complete:
             k, v = cache.key, cache.value
             assert k is not None and v is not None
         else:
             if key.shape[-2] != value.shape[-2]:
                 raise ValueError(f"{key.shape[-2]} keys need as many values, not {value.shape[-2]}")
-            k = apply_rotary(_split(self.k_proj(key), self.num_kv_heads, positions.keys), positions.key_turn)
-            v = _split(self.v_proj(value), self.num_kv_heads, positions.keys)
+            k = _split_heads(self.k_proj(key), self.num_kv_heads, positions.key_tokens)
+            k = apply_rotary(k, positions.key_rotation)
+            v = _split_heads(self.v_proj(value), self.num_kv_heads, positions.key_tokens)
             if cache is not None:
                 k, v = cache.update(k, v)
-        k, v = for_each_head(k, self.num_heads), for_each_head(v, self.num_heads)  # (B, H, S, K)
+        k, v = repeat_kv(k, self.num_heads), repeat_kv(v, self.num_heads)  # (B, H, S, K)
         if q.shape[0] != k.shape[0]:
             raise ValueError(f"{q.shape[0]} sequences of queries need as many of keys, not {k.shape[0]}: expand one")
         context, weights = self._attend(q, k, v, mask, positions.bias, causal=causal, need_weights=need_weights)
-        joined = context.transpose(1, 2)  # (B, T, H, K)
-        joined = (joined if positions.queries is None else positions.queries.pack(joined)).flatten(-2)
-        return self.out_proj(joined), weights if need_weights else None
+        return self.out_proj(_join_heads(context, positions.query_tokens)), weights if need_weights else None
 
     def _attend(
         self,
@@ -189,48 +187,43 @@ class MultiHeadAttention(nn.Module):
         """The context (B, H, T, K), and the weights where torch's fused kernel does not serve or is slower."""
         num_queries, num_keys = q.shape[2], k.shape[2]
         dropout = self.dropout if self.training else 0.0
-        slow = q.device.type == "cpu" and (num_queries == 1 or dropout)  # decoding: the kernel costs twice as much
-        explicit = need_weights or slow or type(self.score) is not DotScore
-        plain = mask is None and bias is None and self.window is None
-        if causal and plain and not explicit and num_queries == num_keys:
-            visible = None  # the kernel knows the triangle
-        else:
-            visible, causal = visible_keys(mask, q, num_keys, causal=causal, window=self.window), False
-        if explicit:
+        is_slow = q.device.type == "cpu" and (num_queries == 1 or dropout)  # decoding: the kernel costs twice as much
+        if need_weights or is_slow or type(self.score) is not DotScore:
+            visible = visible_keys(mask, q, num_keys, causal=causal, window=self.window)
             return attend(self.score, q, k, v, visible, bias=bias, dropout=dropout)
-        assert isinstance(self.score, DotScore)
+        is_triangle = causal and num_queries == num_keys and mask is None and bias is None and self.window is None
+        visible = None  # the kernel knows the triangle
+        if not is_triangle:
+            visible = visible_keys(mask, q, num_keys, causal=causal, window=self.window)
         if bias is not None:
             bias = bias.to(q.dtype)
             visible = bias if visible is None else torch.where(visible, bias, float("-inf"))
         scale = self.score.scale(q.shape[-1])
         context = F.scaled_dot_product_attention(
-            q, k, v, attn_mask=visible, dropout_p=dropout, is_causal=causal, scale=scale
+            q, k, v, attn_mask=visible, dropout_p=dropout, is_causal=is_triangle, scale=scale
         )
         return context, None
 
 
-def _split(x: Tensor, num_heads: int, tokens: Unpadded | None) -> Tensor:
+def _split_heads(x: Tensor, num_heads: int, tokens: Unpadded | None) -> Tensor:
     x = x if tokens is None else tokens.pad(x)
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)  # (B, heads, T, K)
 
 
-def for_each_head(x: Tensor, num_heads: int) -> Tensor:
+def _join_heads(x: Tensor, tokens: Unpadded | None) -> Tensor:
+    x = x.transpose(1, 2)  # (B, T, H, K)
+    return (x if tokens is None else tokens.pack(x)).flatten(-2)
+
+
+def repeat_kv(x: Tensor, num_heads: int) -> Tensor:
     """Keys or values (B, heads, S, K) for each head of the query (B, H, S, K): neighbours get the same."""
     return x if x.shape[1] == num_heads else x.repeat_interleave(num_heads // x.shape[1], dim=1)
 
 
-def apply_rotary(x: Tensor, turns: Tensor | None) -> Tensor:
-    """Turns the pairs (number 2i, number 2i + 1) of each vector (B, H, T, K) by complex numbers (T, K/2)."""
-    if turns is None:
+def apply_rotary(x: Tensor, rotation: Tensor | None) -> Tensor:
+    """Rotates the pairs (number 2i, number 2i + 1) of each vector (B, H, T, K) by complex numbers (T, K/2)."""
+    if rotation is None:
         return x
     x, dtype = x.contiguous(), x.dtype  # which the products that follow want anyhow
-    pairs = torch.view_as_complex(x.to(turns.real.dtype).unflatten(-1, (-1, 2)))
-    return torch.view_as_real(pairs * turns).flatten(-2).to(dtype)
-
-
-def _score_function(score: Score | ScoreFunction, width: int, num_heads: int) -> ScoreFunction:
-    if not isinstance(score, Score):
-        return score
-    if score is Score.additive:
-        return AdditiveScore(width, num_heads)
-    return DotScore(scaled=score is Score.scaled_dot)
+    pairs = torch.view_as_complex(x.to(rotation.real.dtype).unflatten(-1, (-1, 2)))
+    return torch.view_as_real(pairs * rotation).flatten(-2).to(dtype)

@@ -26,7 +26,7 @@ _NUM_LINES = 5  # of the .tsv file that are named for each kind of error
 class Evaluation:
     """Everything known about a model's translations of some pairs; a text for people is in one line."""
 
-    scores: dict[str, float]  # by their names, `alignment_error_rate` where `maps.alignment` has added it
+    scores: dict[str, float]  # by their names, `alignment_error_rate` where `maps.attended` has added it
     details: dict[str, Any]  # how they came about and what is behind them (see the README of `evaluation`)
     pairs: Sequence[Pair]  # what was translated; the next five are one for each
     sources: list[str]  # in the Unicode form that the model gets

@@ -92,7 +92,7 @@ def flag_lines(found: Mapping[str, Any]) -> list[str]:
     """What the flags of attention are worth.
 
     Args:
-        found: `outputs`, `of`, `wrong`, `right` as numbers, and `flags` from `maps.cases.flags.report`.
+        found: `outputs`, `of`, `wrong`, `right` as numbers, and `flags` from `maps.cases.report`.
     """
     rows = [("  attention flag", "area", "95 % interval")]
     words = [""]

@@ -8,8 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from seq2see.attention import AttentionLayer, MultiHeadAttention
-from seq2see.attention.multihead import for_each_head
+from seq2see.attention import AttentionLayer, MultiHeadAttention, repeat_kv
 from seq2see.data import Batch
 from seq2see.data.encoded import shifted
 from seq2see.decoding import Hypothesis, LengthLimit, evaluation_mode, greedy
@@ -148,7 +147,7 @@ def value_norms(attention: MultiHeadAttention, value: Tensor) -> Tensor:
     Kobayashi et al. 2020, equations 2 to 5.
     """
     values = attention.v_proj(value).unflatten(-1, (attention.num_kv_heads, -1)).transpose(1, 2).float()
-    values = for_each_head(values, attention.num_heads)  # (B, H, S, K)
+    values = repeat_kv(values, attention.num_heads)  # (B, H, S, K)
     out = attention.out_proj.weight.float().unflatten(1, (attention.num_heads, -1))  # (D, H, K)
     products = torch.einsum("dhk,dhl->hkl", out, out)  # |v W|^2 = v (W W^T) v^T, without vectors of width D
     return ((values @ products) * values).sum(-1).clamp(min=0).sqrt()

@@ -10,7 +10,6 @@ from seq2see.options.enums import (
     LoggerKind,
     OnBadLine,
     Split,
-    Study,
     Suite,
     TranslationFormat,
 )
@@ -97,7 +96,6 @@ class TrainOptions:
     resume: str | None = None  # a run to go on with: its folder, or auto: the one in run_dir, if it has begun
     init: str | None = None  # a checkpoint to start from: its weights, its model.* keys and its tokenizers
     init_tokenizer: InitTokenizer = InitTokenizer.keep  # new: fitted on the new pairs; rows of weights follow symbols
-    study: Study | None = None  # several runs and one report; set by its recipe (experiment=positions)
     task: Any = field(default_factory=TranslationOptions)  # one of TASKS
     tokenizer: TokenizerOptions = field(default_factory=TokenizerOptions)
     data: DataOptions = field(default_factory=DataOptions)

@@ -109,13 +109,6 @@ class ScanSplit(Enum):
     few_shot = "few_shot"
 
 
-class Study(Enum):
-    """A question that several runs answer together."""
-
-    claims = "claims"
-    positions = "positions"
-
-
 class Suite(Enum):
     """What a benchmark measures."""
 

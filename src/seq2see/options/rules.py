@@ -5,7 +5,7 @@ from typing import Any
 
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
 DEEPEST = 32  # of nested values in a file; ours are less than ten
-REMOVED = {"tokenizer.dropout": (None, 0)}  # keys of earlier versions, with the values that asked for nothing
+REMOVED = {"tokenizer.dropout": (None, 0), "study": (None,)}  # earlier keys, with the values that asked for nothing
 LARGEST = 2**31 - 1  # of any number: what is more, infinite ones too, is a slip of the hand
 
 
@@ -96,12 +96,13 @@ def without_removed(plain: Any) -> Any:
         ValueError: such a key asks for what is no longer there.
     """
     for key, nothing in REMOVED.items():
-        part, name = key.split(".")
-        keys = plain.get(part) if isinstance(plain, dict) else None
+        part, _, name = key.rpartition(".")
+        keys = (plain.get(part) if part else plain) if isinstance(plain, dict) else None
         if isinstance(keys, dict) and name in keys:
             require(
                 keys[name] in nothing,
                 f"{key} ({keys[name]}) is no longer there: use the version that made this, or train without it",
             )
-            plain = {**plain, part: {other: value for other, value in keys.items() if other != name}}
+            others = {other: value for other, value in keys.items() if other != name}
+            plain = {**plain, part: others} if part else others
     return plain

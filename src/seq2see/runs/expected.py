@@ -15,7 +15,6 @@ NEUTRAL = (
     "seed",
     "run_dir",
     "init_tokenizer",
-    "study",
     "logger",
     "attention_log",
 )  # keys that do not change what a recipe is

@@ -76,13 +76,8 @@ class Result:
 
 
 def command(options: TrainOptions) -> None:
-    """What `scripts/train.py` does: one run, or a study of several."""
-    if options.study is None:
-        train_run(options)
-    else:
-        from seq2see.runs.studies import run_study
-
-        run_study(options, train_run)
+    """What `scripts/train.py` does."""
+    train_run(options)
 
 
 def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:

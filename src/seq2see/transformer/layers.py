@@ -28,9 +28,10 @@ class FeedForwardLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, D) to (B, T, D)."""
-        h = self.in_proj(self.norm(x) if self.pre_norm else x)  # (B, T, F)
+        inside = self.norm(x) if self.pre_norm else x
+        h = self.in_proj(inside)  # (B, T, F)
         if self.gate_proj is not None:
-            h = F.silu(self.gate_proj(self.norm(x) if self.pre_norm else x)) * h
+            h = F.silu(self.gate_proj(inside)) * h
         else:
             h = F.relu(h) if self.activation is Activation.relu else F.gelu(h)
         x = x + self.dropout(self.out_proj(self.dropout(h)))

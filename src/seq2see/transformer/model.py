@@ -1,7 +1,6 @@
 """The encoder-decoder Transformer: `encode`, `decode`, and `forward`, which is both."""
 
 import math
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -56,8 +55,8 @@ class Transformer(nn.Module):
     ) -> None:
         super().__init__()
         options = options.filled()
-        assert options.d_model and options.num_heads
-        assert options.num_encoder_layers and options.num_decoder_layers and options.dropout is not None
+        assert options.d_model and options.num_encoder_layers and options.num_decoder_layers
+        assert options.dropout is not None
         if shared_vocabulary and source_vocab_size != target_vocab_size:
             raise ValueError(f"a shared vocabulary has one size, not {source_vocab_size} and {target_vocab_size}")
         self.options = options
@@ -65,12 +64,9 @@ class Transformer(nn.Module):
         self.source_embedding = nn.Embedding(source_vocab_size, self.d_model)
         shared = shared_vocabulary and options.tie_embeddings
         self.target_embedding = self.source_embedding if shared else nn.Embedding(target_vocab_size, self.d_model)
-        scheme = partial(
-            make_positions, d_model=self.d_model, num_heads=options.num_heads, max_positions=options.max_positions
-        )
-        self.encoder_positions = scheme(options.position, causal=False)
-        self.decoder_positions = scheme(options.position, causal=True)
-        self.cross_positions = scheme(options.cross_position or Position.none, causal=False)
+        self.encoder_positions = make_positions(options.position, options, causal=False)
+        self.decoder_positions = make_positions(options.position, options, causal=True)
+        self.cross_positions = make_positions(options.cross_position or Position.none, options, causal=False)
         self.encoder_layers = _stack(EncoderLayer, options, options.num_encoder_layers)
         self.decoder_layers = _stack(DecoderLayer, options, options.num_decoder_layers)
         pre_norm = options.norm is NormOrder.pre
@@ -106,10 +102,10 @@ class Transformer(nn.Module):
         Returns:
             memory (B, S, D), or of the real tokens alone (N, D) where `source` says where these stand.
         """
-        positions = self._number(src.shape[1], self.encoder_positions, src.device, draw=self.training)
+        positions = self._number(src.shape[1], self.encoder_positions, draw=self.training)
         x = self._embed(self.source_embedding, src, self.encoder_positions, positions, source)
         terms = self.encoder_positions.terms(positions, positions, positions, self._position_dtype)
-        terms = terms._replace(queries=source, keys=source)
+        terms = terms._replace(query_tokens=source, key_tokens=source)
         for layer in self.encoder_layers:
             x = layer(x, src_mask, terms)
         return self.encoder_norm(x)
@@ -136,35 +132,33 @@ class Transformer(nn.Module):
         Where `source` and `target` say where the real tokens stand, memory and states are those of these alone (N, D).
         """
         start = 0 if cache is None else cache.length
-        draw = self.training and cache is None  # what a cache holds was turned by positions that must not change
-        positions = self._number(start + tgt_in.shape[1], self.decoder_positions, tgt_in.device, draw=draw)
+        end = start + tgt_in.shape[1]
+        draw = self.training and cache is None  # what a cache holds was rotated by positions that must not change
+        positions = self._number(end, self.decoder_positions, draw=draw)
         new = positions[start:]
         x = self._embed(self.target_embedding, tgt_in, self.decoder_positions, new, target)
         terms = self.decoder_positions.terms(new, positions, new, self._position_dtype)
-        cross_terms = self._cross_terms(start, tgt_in.shape[1], src_mask.shape[1], tgt_in.device, draw=draw)
-        terms = terms._replace(queries=target, keys=target)
-        cross_terms = cross_terms._replace(queries=target, keys=source)
+        terms = terms._replace(query_tokens=target, key_tokens=target)
+        cross_terms = self._cross_terms(start, end, src_mask.shape[1], draw=draw)
+        cross_terms = cross_terms._replace(query_tokens=target, key_tokens=source)
         for depth, layer in enumerate(self.decoder_layers):
             caches = (None, None) if cache is None else cache.layers[depth]
             x = layer(x, memory, src_mask, terms, cross_terms, caches)
         if cache is not None:
-            cache.length += tgt_in.shape[1]
+            cache.length = end
         return self.decoder_norm(x)
 
     def new_cache(self) -> DecoderCache:
         """An empty state for `decode`."""
         return DecoderCache(len(self.decoder_layers))
 
-    def _cross_terms(
-        self, start: int, num_queries: int, num_keys: int, device: torch.device, *, draw: bool
-    ) -> PositionTerms:
+    def _cross_terms(self, start: int, end: int, num_keys: int, *, draw: bool) -> PositionTerms:
         """Both sides count along one draw: token 5 of the source and of the target share a position."""
-        scheme = self.cross_positions
         if self.options.cross_position is Position.none:
             return PositionTerms()
-        positions = self._number(max(start + num_queries, num_keys), scheme, device, draw=draw)
+        positions = self._number(max(end, num_keys), self.cross_positions, draw=draw)
         key = positions[:num_keys]
-        return scheme.terms(positions[start : start + num_queries], key, key, self._position_dtype)
+        return self.cross_positions.terms(positions[start:end], key, key, self._position_dtype)
 
     @property
     def _position_dtype(self) -> torch.dtype:
@@ -178,14 +172,14 @@ class Transformer(nn.Module):
         x = x if vectors is None else x + vectors.to(x.dtype)
         return self.dropout(x if tokens is None else tokens.pack(x))
 
-    def _number(self, length: int, scheme: PositionScheme, device: torch.device, *, draw: bool) -> Tensor:
+    def _number(self, length: int, scheme: PositionScheme, *, draw: bool) -> Tensor:
         """Positions of `length` tokens, int64: 0, 1, 2, ..., or with `draw` random ones, if options ask for them."""
         if scheme.max_length is not None and length > scheme.max_length:
             raise ValueError(
                 f"learned positions end at model.max_positions ({scheme.max_length}) tokens, but a sequence has "
                 f"{length}: shorten it, or train with a larger model.max_positions or another model.position"
             )
-        reach = self.options.randomize_positions
+        reach, device = self.options.randomize_positions, self.target_embedding.weight.device
         if reach is None or not draw:
             return torch.arange(length, device=device)
         if length > reach:

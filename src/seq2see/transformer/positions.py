@@ -1,8 +1,9 @@
 """How the model knows where a token stands: one class a scheme.
 
-A scheme may add to the embeddings (`embed`), or give terms to the attention (`terms`): turns of queries and keys, or a
-bias of the scores. Positions come as a vector of integers, so that a part of a sequence, or positions drawn at random,
-need no code of their own.
+A scheme may add to the embeddings (`embed`), or give terms to the attention (`terms`): rotations of queries and keys,
+or a bias of the scores. Positions come as a vector of integers, so that a part of a sequence, or positions drawn at
+random, need no code of their own. A new scheme is a class here with its line in `make_positions`, and its name in
+`options.Position`.
 """
 
 import math
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2see.attention import PositionTerms
-from seq2see.options import Position
+from seq2see.options import ModelOptions, Position
 
 
 class PositionScheme(nn.Module):
@@ -53,7 +54,6 @@ class SinusoidalPositions(PositionScheme):
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
-        _require_pairs(d_model)
         self.d_model = d_model
 
     def embed(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
@@ -82,10 +82,10 @@ class LearnedPositions(PositionScheme):
 
 
 class RotaryPositions(PositionScheme):
-    """Queries and keys are turned by angles that grow with the position, so that scores depend on the distance.
+    """Queries and keys are rotated by angles that grow with the position, so that scores depend on the distance.
 
-    A pair of numbers is turned as one complex number: one product, where cosines and sines took seven passes. The width
-    of a head must be even.
+    A pair of numbers is rotated as one complex number: one product, where cosines and sines took seven passes. The
+    width of a head must be even.
 
     Source:
         Su et al. 2021, section 3.2.
@@ -93,16 +93,15 @@ class RotaryPositions(PositionScheme):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        _require_pairs(width)
         self.width = width
 
     def terms(self, query: Tensor, key: Tensor, new_key: Tensor, dtype: torch.dtype) -> PositionTerms:
-        """Turns of the queries and of the new keys."""
-        query_turn = self.turns(query, dtype)
-        return PositionTerms(query_turn, query_turn if new_key is query else self.turns(new_key, dtype))
+        """Rotations of the queries and of the new keys."""
+        rotation = self.rotation(query, dtype)
+        return PositionTerms(rotation, rotation if new_key is query else self.rotation(new_key, dtype))
 
-    def turns(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
-        """Complex numbers of length 1 that turn by the angles at these positions (T,): (T, K/2)."""
+    def rotation(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
+        """Complex numbers of length 1 with the angles at these positions (T,): (T, K/2)."""
         angles = _angles(positions, self.width, dtype)
         return torch.polar(torch.ones_like(angles), angles)
 
@@ -110,25 +109,19 @@ class RotaryPositions(PositionScheme):
 class RelativePositions(PositionScheme):
     """A learned number for each head and bucket of distances, added to the scores.
 
-    Near distances have a bucket each; far ones share buckets that widen logarithmically, and from `max_distance` tokens
+    Near distances have a bucket each; far ones share buckets that widen logarithmically, and from `MAX_DISTANCE` tokens
     on the last one. With `causal` all buckets are for the past.
 
     Source:
         Raffel et al. 2020 (T5), section 2.1; one table a stack, shared by its layers.
     """
 
-    def __init__(self, num_heads: int, *, causal: bool, num_buckets: int = 32, max_distance: int = 128) -> None:
+    NUM_BUCKETS, MAX_DISTANCE = 32, 128
+
+    def __init__(self, num_heads: int, *, causal: bool) -> None:
         super().__init__()
-        num_exact = num_buckets // (2 if causal else 4)
-        if num_exact < 1 or max_distance <= num_exact:
-            raise ValueError(
-                f"num_buckets ({num_buckets}) must be at least {2 if causal else 4}, and max_distance ({max_distance}) "
-                f"more than the {num_exact} distances that have a bucket each"
-            )
         self.causal = causal
-        self.num_buckets = num_buckets
-        self.max_distance = max_distance
-        self.table = nn.Embedding(num_buckets, num_heads)
+        self.table = nn.Embedding(self.NUM_BUCKETS, num_heads)
 
     def terms(self, query: Tensor, key: Tensor, new_key: Tensor, dtype: torch.dtype) -> PositionTerms:
         """Biases of the scores (H, T, S)."""
@@ -137,17 +130,14 @@ class RelativePositions(PositionScheme):
 
     def bucket(self, offset: Tensor) -> Tensor:
         """The bucket of each offset key - query, int64, same shape."""
-        num_buckets = self.num_buckets
-        first = torch.zeros_like(offset)
         if self.causal:
-            distance = (-offset).clamp(min=0)
-        else:
-            num_buckets //= 2
-            first = (offset > 0) * num_buckets
-            distance = offset.abs()
+            num_buckets, first, distance = self.NUM_BUCKETS, 0, (-offset).clamp(min=0)
+        else:  # half of them for each side
+            num_buckets = self.NUM_BUCKETS // 2
+            first, distance = (offset > 0) * num_buckets, offset.abs()
         num_exact = num_buckets // 2
         ratio = distance.clamp(min=1).float() / num_exact
-        wide = num_exact + (ratio.log() / math.log(self.max_distance / num_exact) * (num_buckets - num_exact)).long()
+        wide = num_exact + (ratio.log() / math.log(self.MAX_DISTANCE / num_exact) * (num_buckets - num_exact)).long()
         return first + torch.where(distance < num_exact, distance, wide.clamp(max=num_buckets - 1))
 
 
@@ -173,13 +163,7 @@ class AlibiPositions(PositionScheme):
 
 
 def alibi_slopes(num_heads: int) -> list[float]:
-    """One slope a head: a geometric series from 2^(-8/H); for other than powers of two every second of the next.
-
-    Raises:
-        ValueError: no head.
-    """
-    if num_heads < 1:
-        raise ValueError(f"num_heads ({num_heads}) must be at least 1")
+    """One slope a head: a geometric series from 2^(-8/H); for other than powers of two every second of the next."""
     power = 2 ** math.floor(math.log2(num_heads))
     slopes = [2 ** (-8 * (head + 1) / power) for head in range(power)]
     if power < num_heads:
@@ -187,19 +171,20 @@ def alibi_slopes(num_heads: int) -> list[float]:
     return slopes
 
 
-def make_positions(kind: Position, *, d_model: int, num_heads: int, max_positions: int, causal: bool) -> PositionScheme:
-    """The scheme of this kind, with parameters of its own."""
+def make_positions(kind: Position, options: ModelOptions, *, causal: bool) -> PositionScheme:
+    """The scheme of this kind, with parameters of its own; `options` are filled ones."""
+    assert options.d_model and options.num_heads
     match kind:
         case Position.sinusoidal:
-            return SinusoidalPositions(d_model)
+            return SinusoidalPositions(options.d_model)
         case Position.learned:
-            return LearnedPositions(d_model, max_positions)
+            return LearnedPositions(options.d_model, options.max_positions)
         case Position.rope:
-            return RotaryPositions(d_model // num_heads)
+            return RotaryPositions(options.d_model // options.num_heads)
         case Position.relative:
-            return RelativePositions(num_heads, causal=causal)
+            return RelativePositions(options.num_heads, causal=causal)
         case Position.alibi:
-            return AlibiPositions(num_heads)
+            return AlibiPositions(options.num_heads)
         case Position.none:
             return PositionScheme()
 
@@ -216,11 +201,6 @@ def draw_positions(length: int, reach: int, device: torch.device) -> Tensor:
     end = length * (reach / length) ** torch.rand((), device=device)
     order = torch.rand(reach, device=device).masked_fill(candidates >= end, 2.0)
     return order.topk(length, largest=False).indices.sort().values
-
-
-def _require_pairs(width: int) -> None:
-    if width < 2 or width % 2 != 0:
-        raise ValueError(f"a width of {width} cannot be split into pairs of a sine and a cosine: it must be even")
 
 
 def _angles(positions: Tensor, width: int, dtype: torch.dtype) -> Tensor:

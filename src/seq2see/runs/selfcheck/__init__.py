@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from seq2see.options import SelfcheckOptions
 from seq2see.runs.failures import RunFailed
-from seq2see.runs.selfcheck import checks, kept
+from seq2see.runs.selfcheck import checks, run_checks
 from seq2see.runs.selfcheck.checks import Check, Finding
 from seq2see.runs.selfcheck.fixture import Fixture
 from seq2see.runs.terminal import Terminal, shortened
 
 __all__ = ["CHECKS", "Check", "Finding", "command", "selfcheck"]
 
-CHECKS = [own for module in (checks, kept) for own in vars(module).values() if isinstance(own, Check)]
+CHECKS = [own for module in (checks, run_checks) for own in vars(module).values() if isinstance(own, Check)]
 
 
 def command(options: SelfcheckOptions) -> None:
@@ -21,8 +21,7 @@ def command(options: SelfcheckOptions) -> None:
         RunFailed: one does not hold.
     """
     findings = selfcheck(options, show=Terminal().result)
-    num_failed = sum(not finding.passed for finding in findings)
-    if num_failed:
+    if num_failed := sum(not finding.passed for finding in findings):
         raise RunFailed(f"{num_failed} of {len(findings)} promises {'does' if num_failed == 1 else 'do'} not hold")
 
 
@@ -37,14 +36,11 @@ def selfcheck(options: SelfcheckOptions, *, show: Callable[[str], None] = lambda
         ValueError: the checkpoint, the options or the data are wrong.
     """
     fixture = Fixture.of(options)
-    for line in (fixture.title, f"{fixture.origin}, double precision, CPU"):
-        show(shortened(f"  {line}"))
-    show("")
+    for line in (fixture.title, f"{fixture.origin}, double precision, CPU", ""):
+        show(shortened(f"  {line}").rstrip())
     findings = []
     for check in CHECKS:
         findings.append(check.run(fixture))
-        for line in findings[-1].lines:
-            show(line)
-    show("")
-    show(f"  {sum(finding.passed for finding in findings)} of {len(findings)} promises hold")
+        show("\n".join(findings[-1].lines))
+    show(f"\n  {sum(finding.passed for finding in findings)} of {len(findings)} promises hold")
     return findings

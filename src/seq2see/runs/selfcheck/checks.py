@@ -5,7 +5,7 @@ The docstring of a check is what people read if it fails: what that means, and w
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from seq2see.runs.terminal import WIDTH
 from seq2see.text import BOS, EOS, PAD
 from seq2see.transformer import Transformer
 
+NUM_COLUMNS = 50  # of padding
 BEAM_SIZE = 4
 MOST_STEPS = 300  # for a batch to be learned by heart
 LEARNED = 0.1  # nats a token: each with a probability of about 0.9
@@ -42,7 +43,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Check:
-    """A promise that holds for every model; a decorator makes one of what measures it.
+    """A promise that holds for every model; the decorator `check` makes one of what measures it.
 
     Args:
         promise: what is promised.
@@ -78,22 +79,21 @@ def _shown(number: float) -> str:
     return f"{number:,}" if isinstance(number, int) and number < 100_000 else f"{number:.2g}"
 
 
-@check("50 columns of padding change nothing", "logit", ROUNDING)
+@check(f"{NUM_COLUMNS} columns of padding change nothing", "logit", ROUNDING)
 def padding(fixture: Fixture) -> float:
     """An output depends on the other texts of its batch.
 
     Follow src_mask from the Transformer into every attention.
     """
-    model, batch = fixture.model, fixture.batch
-    shape, real = (NUM_PAIRS, fixture.num_columns), batch.tgt_out != PAD
-    with torch.inference_mode():
-        logits = model(batch.src, batch.src_mask, batch.tgt_in)
-        padded = model(
-            torch.cat((batch.src, _random_ids(model.source_embedding.num_embeddings, *shape)), dim=1),
-            torch.cat((batch.src_mask, torch.zeros(shape, dtype=torch.bool)), dim=1),
-            torch.cat((batch.tgt_in, _random_ids(model.target_embedding.num_embeddings, *shape)), dim=1),
-        )
-    return _distance(padded[:, : real.shape[1]][real], logits[real])
+    model, batch, real = fixture.model, fixture.batch, fixture.batch.tgt_out != PAD
+    room = (model.encoder_positions.max_length or math.inf) - max(batch.src.shape[1], batch.tgt_in.shape[1])
+    shape = (NUM_PAIRS, int(min(NUM_COLUMNS, room)))  # learned positions end
+    padded = model(
+        torch.cat((batch.src, _random_ids(model.source_embedding.num_embeddings, *shape)), dim=1),
+        torch.cat((batch.src_mask, torch.zeros(shape, dtype=torch.bool)), dim=1),
+        torch.cat((batch.tgt_in, _random_ids(model.target_embedding.num_embeddings, *shape)), dim=1),
+    )
+    return _distance([padded[:, : real.shape[1]][real]], [_logits(fixture)[real]])
 
 
 @check("later targets change no earlier logit", "logit", ROUNDING)
@@ -103,16 +103,15 @@ def causality(fixture: Fixture) -> float:
     Look at causal=True in transformer/layers.py, and at attention/masks.py.
     """
     model, batch = fixture.model, fixture.batch
-    num_targets = batch.tgt_in.shape[1]
     others = _random_ids(model.target_embedding.num_embeddings, *batch.tgt_in.shape)
-    changes = []
-    with torch.inference_mode():
-        logits = model(batch.src, batch.src_mask, batch.tgt_in)
-        for place in torch.linspace(1, num_targets, min(_NUM_PLACES, num_targets)).round().long().tolist():
-            changed = torch.cat((batch.tgt_in[:, :place], others[:, place:]), dim=1)
-            found = model(batch.src, batch.src_mask, changed)
-            changes.append(_distance(found[:, :place], logits[:, :place]))
-    return _greatest(changes)
+    num_targets = batch.tgt_in.shape[1]
+    places = range(1, num_targets + 1, math.ceil(num_targets / _NUM_PLACES))
+    changed = [torch.cat((batch.tgt_in[:, :place], others[:, place:]), dim=1) for place in places]
+    found = [model(batch.src, batch.src_mask, tgt_in) for tgt_in in changed]
+    return _distance(
+        [logits[:, :place] for logits, place in zip(found, places, strict=True)],
+        [_logits(fixture)[:, :place] for place in places],
+    )
 
 
 @check("the batch changes no output", "outputs", 0)
@@ -148,10 +147,9 @@ def cache(fixture: Fixture) -> float:
     """
     model, batch = fixture.model, fixture.batch
     tgt_in = batch.tgt_in[:, :_MOST_TOKENS]
-    with torch.inference_mode():
-        memory, state = model.encode(batch.src, batch.src_mask), model.new_cache()
-        steps = [model.decode(token, memory, batch.src_mask, state) for token in tgt_in.split(1, dim=1)]
-        return _distance(torch.cat(steps, dim=1), model.decode(tgt_in, memory, batch.src_mask))
+    memory, state = model.encode(batch.src, batch.src_mask), model.new_cache()
+    steps = [model.decode(token, memory, batch.src_mask, state) for token in tgt_in.split(1, dim=1)]
+    return _distance([torch.cat(steps, dim=1)], [model.decode(tgt_in, memory, batch.src_mask)])
 
 
 @check("scores are of the softmax of the loss", "nats", ROUNDING)
@@ -161,19 +159,15 @@ def scores(fixture: Fixture) -> float:
     Look at next_log_probs in decoding/hypothesis.py, at decoding/forced.py, and at tgt_in in data/encoded.py.
     """
     loader = make_loader(fixture.encoded, batch_size=3, shuffle=False, seed=0)
-    found = list(teacher_forced(fixture.model, loader).totals)
-    written = [(own, True) for own in fixture.targets]
-    for hypothesis in (*_decoded(fixture, 1, NUM_PAIRS), *_decoded(fixture, BEAM_SIZE, NUM_PAIRS)):
-        found.append(hypothesis.score)
-        written.append((hypothesis.ids, hypothesis.ended))
-    differences = []
-    with torch.inference_mode():
-        for place, (score, (ids, ended)) in enumerate(zip(found, written, strict=True)):
-            logits, labels = _alone(fixture.model, fixture.sources[place % NUM_PAIRS], ids)
-            num_labels = len(ids) + ended
-            nats = F.cross_entropy(logits[:num_labels], labels[:num_labels], reduction="sum")
-            differences.append(abs(score + float(nats)))
-    return _greatest(differences)
+    hypotheses = [*_decoded(fixture, 1, NUM_PAIRS), *_decoded(fixture, BEAM_SIZE, NUM_PAIRS)]
+    found = [*teacher_forced(fixture.model, loader).totals, *(hypothesis.score for hypothesis in hypotheses)]
+    written = [(ids, True) for ids in fixture.targets] + [(one.ids, one.ended) for one in hypotheses]
+    expected = []
+    for source, (ids, ended) in zip(3 * fixture.sources, written, strict=True):
+        logits, labels = _alone(fixture.model, source, ids)
+        num_labels = len(ids) + ended
+        expected.append(-F.cross_entropy(logits[:num_labels], labels[:num_labels], reduction="sum"))
+    return _distance([torch.tensor(found, dtype=torch.float64)], [torch.stack(expected)])
 
 
 @check("the loss is the same in any batches", "nats", ROUNDING)
@@ -184,21 +178,21 @@ def loss(fixture: Fixture) -> float:
     """
     # one optimiser step over all pairs; what is expected is made of each pair alone, from inputs that are written here
     rate = fixture.trained.options.optim.label_smoothing or 0.1
-    model = deepcopy(fixture.model)
+    model = deepcopy(fixture.model).requires_grad_()
     rows = [_alone(model, *ids) for ids in zip(fixture.sources, fixture.targets, strict=True)]
     logits, labels = (torch.cat(parts) for parts in zip(*rows, strict=True))
     F.cross_entropy(logits, labels, label_smoothing=rate).backward()
     expected = [F.cross_entropy(logits.detach(), labels), *_gradients(model)]
-    differences = []
-    for num_batches in (1, 4, NUM_PAIRS):
-        module = fixture.training_module(deepcopy(fixture.model), smoothing=rate, accumulate=num_batches)
+    found, counts = [], (1, 4, NUM_PAIRS)
+    for num_batches in counts:
+        copy = deepcopy(fixture.model).requires_grad_()
+        module = fixture.training_module(copy, smoothing=rate, accumulate=num_batches)
         for number, indices in enumerate(torch.arange(NUM_PAIRS).chunk(num_batches)):
             objective = module.training_step(fixture.encoded.batch(indices.tolist()), number)
             (objective / num_batches).backward()  # as Lightning does
         module.on_before_optimizer_step(torch.optim.SGD(module.parameters(), lr=0.0))
-        found = [torch.tensor(module.take_train_loss(), dtype=torch.float64), *_gradients(module.model)]
-        differences += map(_distance, found, expected)
-    return _greatest(differences)
+        found += [torch.tensor(module.take_train_loss(), dtype=torch.float64), *_gradients(module.model)]
+    return _distance(found, len(counts) * expected)
 
 
 @check(f"a few pairs are learned in {MOST_STEPS} steps", "nats", LEARNED)
@@ -218,22 +212,24 @@ def by_heart(fixture: Fixture) -> float:
             trained.target_tokenizer.vocab_size,
             shared_vocabulary=bool(trained.options.tokenizer.shared),
         )
-        module = fixture.training_module(model)
-        optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.0)
+        module, nats = fixture.training_module(model), math.nan
         highest = min(0.35 / model.d_model, 8e-3)  # at 3e-3 a post-norm model of width 256 diverges
-        nats = float("nan")
+        optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.0)
         for step in range(MOST_STEPS):
-            objective = module.training_step(batch, step)
+            optimizer.zero_grad()
+            module.training_step(batch, step).backward()
             nats = module.take_train_loss()
             if nats <= LEARNED:
                 break
-            optimizer.zero_grad()
-            objective.backward()
             module.on_before_optimizer_step(optimizer)
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.param_groups[0]["lr"] = highest * min((step + 1) / _WARMUP, 1.0)
             optimizer.step()
     return nats
+
+
+def _logits(fixture: Fixture) -> Tensor:
+    return fixture.model(fixture.batch.src, fixture.batch.src_mask, fixture.batch.tgt_in)
 
 
 def _alone(model: Transformer, source: Sequence[int], target: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -269,11 +265,6 @@ def _random_ids(vocab_size: int, *shape: int) -> Tensor:
     return torch.randint(vocab_size, shape, generator=torch.Generator().manual_seed(0))
 
 
-def _distance(found: Tensor, expected: Tensor) -> float:
+def _distance(found: Sequence[Tensor], expected: Sequence[Tensor]) -> float:
     """The greatest difference between two numbers at the same place; NaN if one is NaN."""
-    return float((found - expected).abs().max())
-
-
-def _greatest(numbers: Iterable[float]) -> float:
-    """The greatest number; NaN if one is NaN."""
-    return float(torch.tensor(list(numbers), dtype=torch.float64).max())
+    return float(torch.stack([(a - b).abs().max() for a, b in zip(found, expected, strict=True)]).max())

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -13,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
-import lightning as L
 import torch
 from torch import Tensor
 
@@ -42,26 +41,19 @@ def saved(fixture: Fixture) -> int:
 
     Weights outside the state_dict, or options that Trained.describe leaves out, are lost.
     """
-    logging.getLogger("lightning.pytorch.utilities.rank_zero").setLevel(logging.ERROR)  # which devices there are
     here, batch = fixture.trained, fixture.batch
+    module = fixture.training_module(here.model)
+    checkpoint = {"state_dict": module.state_dict(), "global_step": here.step}
+    module.on_save_checkpoint(checkpoint)
     with tempfile.TemporaryDirectory() as folder:
-        trainer = L.Trainer(
-            accelerator="cpu",
-            plugins=[AtomicCheckpointIO()],
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-        )
-        trainer.strategy.connect(fixture.training_module(here.model))
-        trainer.save_checkpoint(Path(folder) / "saved.ckpt", weights_only=True)
+        AtomicCheckpointIO().save_checkpoint(checkpoint, Path(folder) / "saved.ckpt")
         there = load(str(Path(folder) / "saved.ckpt"))
     with torch.inference_mode():
         expected, found = (one.model(batch.src, batch.src_mask, batch.tgt_in) for one in (here, there))
     sources, targets = [pair.source for pair in fixture.pairs], [pair.target for pair in fixture.pairs]
     wrong = int((expected != found).sum())
-    wrong += here.source_tokenizer.encode_batch(sources) != there.source_tokenizer.encode_batch(sources)
-    wrong += here.target_tokenizer.encode_batch(targets) != there.target_tokenizer.encode_batch(targets)
+    wrong += fixture.sources != there.source_tokenizer.encode_batch(sources)
+    wrong += fixture.targets != there.target_tokenizer.encode_batch(targets)
     return wrong + (here.length_limit != there.length_limit) + (here.options != there.options)
 
 
@@ -95,7 +87,7 @@ def chosen(fixture: Fixture) -> int:
         wrong = num_misrecorded(own)
     others = [pair._replace(target=other.target) for pair, other in zip(pairs, pairs[1:], strict=False)]
     with _quiet_folder() as folder:
-        options = _short_run(fixture, folder, more=others)
+        options = _short_run([*pairs, *others], fixture.trained.options, folder)
         run = folder / "run"
         train_run(replace(options, run_dir=str(run), training=replace(options.training, select="exact_match")))
         return wrong + num_misrecorded(run)
@@ -117,12 +109,9 @@ def num_misrecorded(run: Path) -> int:
     pairs, trainer = valid_pairs_of(trained), trained.options.trainer
     if not 0 < len(pairs) <= NUM_SAMPLES or (trainer.precision, trainer.limit_val_batches) != ("32-true", 1.0):
         return wrong
-    logged = {f"val/{name}": score for name, score in evaluate_pairs(trained, pairs).scores.items()}
-    return wrong + sum(
-        abs(float(value) - logged[name]) > _ROUNDING * abs(logged[name])
-        for name, value in rows[best["step"]].items()
-        if name.startswith("val/") and value
-    )
+    logged = {name: float(value) for name, value in rows[best["step"]].items() if name.startswith("val/") and value}
+    found = {f"val/{name}": score for name, score in evaluate_pairs(trained, pairs).scores.items()}
+    return wrong + sum(abs(value - found[name]) > _ROUNDING * abs(found[name]) for name, value in logged.items())
 
 
 @check("killed and resumed = never interrupted", "numbers", 0)
@@ -133,7 +122,7 @@ def resumed(fixture: Fixture) -> int:
     """
     # weights, the optimiser's state and logged losses, to the bit; killed as by a power cut
     with _quiet_folder() as folder:
-        options = _short_run(fixture, folder)
+        options = _short_run(fixture.pairs, fixture.trained.options, folder)
         straight, killed = folder / "straight", folder / "killed"
         train_run(replace(options, run_dir=str(straight)))
         _train_and_kill(options, killed)
@@ -143,15 +132,13 @@ def resumed(fixture: Fixture) -> int:
         return wrong + abs(len(here) - len(there)) + sum(a != b for a, b in zip(here, there, strict=False))
 
 
-def _short_run(fixture: Fixture, folder: Path, *, more: Sequence[Pair] = ()) -> TrainOptions:
-    """The model's options for a few steps on the pairs, and on more."""
+def _short_run(pairs: Sequence[Pair], own: TrainOptions, folder: Path) -> TrainOptions:
+    """These options for a few steps on these pairs."""
     path = folder / "pairs.jsonl"
-    lines = [{"source": pair.source, "target": pair.target} for pair in (*fixture.pairs, *more)]
-    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-    own = fixture.trained.options
+    lines = (json.dumps({"source": pair.source, "target": pair.target}) for pair in pairs)
+    path.write_text("\n".join(lines), encoding="utf-8")
     return replace(
         own,
-        study=None,
         init=None,
         task=FilesOptions(train=str(path), valid=str(path), test=str(path)),
         data=replace(own.data, batch_size=NUM_PAIRS // 2 - 1, batch_tokens=None, max_length=100_000),
@@ -177,29 +164,26 @@ def _train_and_kill(options: TrainOptions, folder: Path) -> None:
     config.write_text(to_yaml(options), encoding="utf-8")
     best, last = folder / "checkpoints" / "best.ckpt", folder / "checkpoints" / "last.ckpt"
     command = [sys.executable, "-c", _CHILD, f"config={config}", f"run_dir={folder}"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8") as process:
         while process.poll() is None and not (best.exists() and last.stat().st_mtime_ns > best.stat().st_mtime_ns):
             time.sleep(0.005)
-        status = process.poll()
+        ended = process.poll() is not None
         process.kill()
-        _, errors = process.communicate()
-    if status is not None:
-        said = errors.decode("utf-8", "replace").strip().splitlines()
-        raise RuntimeError(said[-1] if status and said else "the run ended before it could be killed")
+        errors = process.communicate()[1].strip().splitlines()
+    if ended:
+        raise RuntimeError(errors[-1] if errors else "the run ended before it could be killed")
 
 
 @contextmanager
 def _quiet_folder() -> Iterator[Path]:
     """A folder for a while, in which is kept what is kept for other runs, too; nothing is printed."""
-    before = dict(os.environ)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        os.environ["SEQ2SEE_CACHE"] = str(Path(folder) / "cache")
-        try:
-            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-                yield Path(folder)
-        finally:
-            del os.environ["SEQ2SEE_CACHE"]
-            os.environ.update(before)
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        patch.dict(os.environ, SEQ2SEE_CACHE=os.path.join(folder, "cache")),
+        redirect_stdout(io.StringIO()),
+        redirect_stderr(io.StringIO()),
+    ):
+        yield Path(folder)
 
 
 def _tensors(run: Path) -> list[Tensor]:
