@@ -30,8 +30,7 @@ class Forced(NamedTuple):
     def joined(cls, parts: Iterable["Forced"]) -> "Forced":
         """All pairs of these."""
         rows = sorted((row for part in parts for row in zip(*part, strict=True)), key=lambda row: row[0])
-        ids, log_probs, right = zip(*rows, strict=True) if rows else ((), (), ())
-        return cls(ids, log_probs, right)
+        return cls(*zip(*rows, strict=True)) if rows else cls((), (), ())
 
     @property
     def totals(self) -> list[float]:
@@ -64,10 +63,8 @@ def _of_batch(model: Transformer, batch: Batch) -> Forced:
     device = next(model.parameters()).device
     src, src_mask, tgt_in, tgt_out = (part.to(device) for part in batch[1:])
     real = tgt_out != PAD
-    logits = model(src, src_mask, tgt_in)[real]
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # (tokens, V)
-    losses = F.cross_entropy(logits, tgt_out[real], reduction="none")
-    right = logits.argmax(-1) == tgt_out[real]
+    logits, targets = model(src, src_mask, tgt_in, real), tgt_out[real]  # (tokens, V)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    log_probs, right = -F.cross_entropy(logits, targets, reduction="none").double(), logits.argmax(-1) == targets
     ends = real.sum(1).cumsum(0).tolist()[:-1]
-    per_pair = (np.split(values.cpu().numpy(), ends) for values in (-losses.double(), right))
-    return Forced(batch.ids.tolist(), *per_pair)
+    return Forced(batch.ids.tolist(), *(np.split(values.cpu().numpy(), ends) for values in (log_probs, right)))

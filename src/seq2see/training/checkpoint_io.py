@@ -5,7 +5,7 @@ from typing import Any
 
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
-from seq2see.decoding.checkpoint_file import write_checkpoint
+from seq2see.decoding.checkpoint import write_checkpoint
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):

@@ -14,8 +14,7 @@ from seq2see.maps.ablation import head_effects
 from seq2see.maps.alignment import model_dimensions
 from seq2see.maps.attended import word_numbers
 from seq2see.maps.capture import capture, fed_back
-from seq2see.runs.translate.lines import read_lines
-from seq2see.runs.translate.messages import about_unfinished
+from seq2see.runs.translate.lines import about_unfinished, read_lines
 
 MAX_LINES = 200  # in one page
 MOST_ABLATED = 32  # lines; with more, what each head is worth takes longer than all the rest

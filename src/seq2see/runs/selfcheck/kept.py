@@ -18,7 +18,7 @@ import lightning as L
 import torch
 from torch import Tensor
 
-from seq2see.decoding import load, read_checkpoint
+from seq2see.decoding import load, read_content
 from seq2see.evaluation import evaluate_pairs
 from seq2see.options import LOWER_IS_BETTER, DataOptions, FilesOptions, LoggerKind, OtherData, OtherText, TrainOptions
 from seq2see.runs.config import to_yaml
@@ -204,7 +204,7 @@ def _quiet_folder() -> Iterator[Path]:
 
 def _tensors(run: Path) -> list[Tensor]:
     """The weights, and the optimiser's state."""
-    checkpoint = read_checkpoint(run / "checkpoints" / "last.ckpt")
+    checkpoint = read_content(run / "checkpoints" / "last.ckpt").values
     moments = [own for optimizer in checkpoint["optimizer_states"] for own in optimizer["state"].values()]
     return [*checkpoint["state_dict"].values(), *(value for own in moments for value in own.values())]
 
