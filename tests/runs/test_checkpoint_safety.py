@@ -22,7 +22,7 @@ from seq2see.decoding import checkpoint, load, read_content
 from seq2see.decoding.checkpoint import FORMAT, UnreadableError, read_values, write_checkpoint
 
 WEIGHT = "model.encoder_norm.weight"
-NO_TORCH = "is damaged, or no torch file"
+NO_TORCH = "is damaged, or is no torch file"
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def without(*path: str) -> Callable[[dict[str, Any]], None]:
     return drop
 
 
-NONE, CONFIG, SOURCE = "is no checkpoint of seq2see", "has a config that cannot be used", "has a source_tokenizer that"
+NONE, CONFIG, SOURCE = "is no checkpoint of seq2see", "has a config that cannot be used", "has a tokenizer that"
 WRONG = {
     "about is a list": (of_all(seq2see=[1]), NONE),
     "about is missing": (without("seq2see"), NONE),

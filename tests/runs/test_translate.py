@@ -155,7 +155,7 @@ def test_random_draws_belong_to_a_line_however_lines_come_together() -> None:
 def test_a_line_that_is_too_long_is_cut_and_named(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     out = run(b"a b\n" + b"c d " * 10 + b"\na b c d\n", max_source_length=5, max_length=9)
     assert capsys.readouterr().err == (
-        "1 line was longer than decode.max_source_length (5), and read no further (line 2): split it, or raise that\n"
+        "1 line was cut at decode.max_source_length (5 tokens) (line 2): split it, or raise that\n"
     )
     assert out[1:2] == run(b"c d c d\n", max_length=9)
 

@@ -39,17 +39,14 @@ def beam_search(
     greedy decoding.
 
     Args:
-        model: any `Transformer`; its mode is put back after.
+        model: this and what is not named here as in `greedy`.
         src: source ids, int64 (B, S).
         src_mask: bool (B, S), True = a real token.
         max_lengths: for each row the most tokens to produce, EOS included.
         beam_size: hypotheses followed at a time.
         length_penalty: hypotheses are ranked by log-probability / length ** length_penalty, those that were cut last.
-        num_best: hypotheses wanted of each row, at most `beam_size`.
+        num_best: at most `beam_size`.
         exact_lengths: each hypothesis gets exactly `max_lengths` tokens, EOS being the last.
-
-    Raises:
-        ValueError: `max_lengths` is not one number of at least 0 for each row.
     """
     with evaluation_mode(model):
         search = _Search(model, src, src_mask, limits_of(max_lengths, src), beam_size, length_penalty, num_best)

@@ -61,27 +61,16 @@ def write_checkpoint(file: Path, content: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Content:
-    """A checkpoint of this project, found to be whole.
+    """A checkpoint of this project, found to be whole."""
 
-    Args:
-        file: where it was read.
-        values: all of it.
-        options: the run's, with nothing left open.
-        source_tokenizer: of the sources.
-        target_tokenizer: of the targets.
-        length_ratio: of `LengthLimit`.
-        length_floor: of `LengthLimit`.
-        step: optimiser steps done.
-    """
-
-    file: Path
-    values: dict[str, Any]
-    options: TrainOptions
+    file: Path  # where it was read
+    values: dict[str, Any]  # all of it
+    options: TrainOptions  # the run's, with nothing left open
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
-    length_ratio: float
+    length_ratio: float  # this and the next of `LengthLimit`
     length_floor: int
-    step: int
+    step: int  # optimiser steps done
 
     @property
     def about(self) -> dict[str, Any]:
@@ -112,15 +101,15 @@ def read_content(file: Path) -> Content:
             together; the message names the file and what to do.
     """
     try:
-        try:
-            stream = file.open("rb")
-        except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
-            raise UnreadableError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from error
-        with stream:
-            values = read_values(stream)
-        return _content(file, values)
-    except UnreadableError as error:
-        raise ValueError(f"ckpt: {file} {error}: name another .ckpt file, or a run folder") from error
+        with file.open("rb") as stream:
+            return _content(file, read_values(stream))
+    except (OSError, ValueError) as error:  # of `open` too: a name with a zero byte
+        fault = (
+            error
+            if isinstance(error, UnreadableError)
+            else f"cannot be read ({getattr(error, 'strerror', None) or error})"
+        )
+        raise ValueError(f"ckpt: {file} {fault}: name a run folder, or another .ckpt file") from error
 
 
 def read_values(stream: BinaryIO) -> Any:
@@ -139,7 +128,7 @@ def read_values(stream: BinaryIO) -> Any:
     except UnreadableError:
         raise
     except Exception as error:  # the libraries raise anything on what they cannot read, with advice that is not ours
-        raise UnreadableError("is damaged, or no torch file of plain values and tensors") from error
+        raise UnreadableError("is damaged, or is no torch file") from error
     try:
         tensors = [leaf for leaf in leaves(values, _NODES_A_BYTE * len(pickled)) if isinstance(leaf, Tensor)]
     except ValueError as error:
@@ -152,12 +141,12 @@ def read_values(stream: BinaryIO) -> Any:
 
 def _pickle_of(stream: BinaryIO) -> bytes:
     """The one entry of a whole zip file that says what the others are; it asks for nothing but what makes tensors."""
-    size, begin = stream.seek(0, os.SEEK_END), stream.seek(0)
+    size = stream.seek(0, os.SEEK_END)
     with zipfile.ZipFile(stream) as entries:
-        stream.seek(begin)
-        is_whole = stream.read(4) == b"PK\3\4" and _COMMENT.fullmatch(entries.comment) is not None
-        stream.seek(-22 - len(entries.comment), os.SEEK_END)
-        is_whole &= stream.read(4) == b"PK\5\6"  # nothing stands before or behind it
+        stream.seek(0)
+        begin = stream.read(4)
+        stream.seek(-22 - len(entries.comment), os.SEEK_END)  # nothing stands before or behind it
+        is_whole = (begin, stream.read(4)) == (b"PK\3\4", b"PK\5\6") and _COMMENT.fullmatch(entries.comment)
         infos = entries.infolist()
         names = {info.filename for info in infos}
         pickles = [name for name in names if name.endswith("data.pkl")]
@@ -188,10 +177,8 @@ def _content(file: Path, values: Any) -> Content:
         )
     with _part("config", by):
         options = from_plain(TrainOptions, about.get("config"))
-    with _part("source_tokenizer", by):
-        source = Tokenizer.from_state(about["source_tokenizer"])
-    with _part("target_tokenizer", by):
-        state = about.get("target_tokenizer")
+    with _part("tokenizer", by):
+        source, state = Tokenizer.from_state(about["source_tokenizer"]), about.get("target_tokenizer")
         target = source.without_tags() if state is None else Tokenizer.from_state(state)
     ratio = _number("length_ratio", about.get("length_ratio"), float, MOST_RATIO)
     floor = _number("length_floor", about.get("length_floor", 0), int, LARGEST)  # earlier checkpoints have none

@@ -14,17 +14,11 @@ from seq2see.transformer import Transformer
 
 
 class Forced(NamedTuple):
-    """What a model makes of each token of some targets, and of the EOS behind it; nothing depends on the batches.
+    """What a model makes of each token of some targets, and of the EOS behind it; nothing depends on the batches."""
 
-    Args:
-        ids: which pairs these are, as their batches say; ascending.
-        log_probs: for each pair the tokens' log-probabilities, nats, float64 (T,).
-        right: for each pair whether the tokens are the most probable ones, bool (T,).
-    """
-
-    ids: Sequence[int]
-    log_probs: Sequence[np.ndarray]
-    right: Sequence[np.ndarray]
+    ids: Sequence[int]  # which pairs these are, as their batches say; ascending
+    log_probs: Sequence[np.ndarray]  # for each pair those of its tokens, nats, float64 (T,)
+    right: Sequence[np.ndarray]  # for each pair whether its tokens are the most probable ones, bool (T,)
 
     @classmethod
     def joined(cls, parts: Iterable["Forced"]) -> "Forced":
@@ -40,8 +34,7 @@ class Forced(NamedTuple):
     def columns(self, groups: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
         """The counts behind `loss`, `token_accuracy` and `target_log_prob`, as `SentenceCounts` keeps them.
 
-        Args:
-            groups: for each sentence the places of the pairs that belong to it.
+        `groups` are for each sentence the places of the pairs that belong to it.
         """
         rows = [(total, own.sum(), len(own), 1) for total, own in zip(self.totals, self.right, strict=True)]
         table = np.array(rows, dtype=np.float64)

@@ -100,14 +100,7 @@ def sample(
 ) -> list[list[Hypothesis]]:
     """For each row `options.num_best` independent samples, best first; the rest as in `greedy`.
 
-    Args:
-        model: any `Transformer`.
-        src: source ids.
-        src_mask: True = a real token.
-        max_lengths: of each row.
-        numbers: for each row one of its own, such as that of its line, which its draws follow from.
-        options: how to draw, with nothing left open.
-        exact_lengths: as in `greedy`.
+    Its draws follow from its number among `numbers`, such as that of its line; `options` leave nothing open.
     """
     count = options.num_best
     assert count and options.length_penalty is not None
@@ -123,12 +116,7 @@ def sample(
 
 
 class Sampler:
-    """Draws each row's next token; the draws of a row depend on the seed and its number alone, not on its batch.
-
-    Args:
-        options: the seed, and how to draw (`kept_probs`).
-        numbers: for each row of the batch a number of its own.
-    """
+    """Draws each row's next token; the draws of a row depend on the seed and its number alone, not on its batch."""
 
     def __init__(self, options: DecodeOptions, numbers: Sequence[int]) -> None:
         self.options = options

@@ -16,17 +16,11 @@ from seq2see.transformer import Transformer
 
 
 class Hypothesis(NamedTuple):
-    """What a model answers to one source.
+    """What a model answers to one source."""
 
-    Args:
-        ids: target ids without BOS and EOS.
-        score: summed log-probability of the ids, and of EOS if it was reached, nats.
-        ended: whether EOS was reached before the length limit.
-    """
-
-    ids: list[int]
-    score: float
-    ended: bool
+    ids: list[int]  # of the target, without BOS and EOS
+    score: float  # summed log-probability of the ids, and of EOS if it was reached, nats
+    ended: bool  # whether EOS was reached before the length limit
 
     def ranked_by(self, length_penalty: float) -> float:
         """Log-probability / length ** length_penalty, the length counted with EOS."""
@@ -40,21 +34,13 @@ def best_first(hypotheses: Iterable[Hypothesis], length_penalty: float) -> list[
 
 @dataclass(frozen=True)
 class LengthLimit:
-    """The most target tokens that a source may get, EOS included: as many as were asked for, or learned from pairs.
+    """The most target tokens that a source may get, EOS included: as many as were asked for, or learned from pairs."""
 
-    Args:
-        ratio: target tokens per source token, generously.
-        slack: tokens added to that.
-        floor: what every source may get, however short it is.
-        asked: what every source gets in the place of all that (`decode.max_length`); None: nothing was asked for.
-        cap: never more than this, the places of a learned table of positions; None: no cap.
-    """
-
-    ratio: float
-    slack: int = 8
-    floor: int = 0
-    asked: int | None = None
-    cap: int | None = None
+    ratio: float  # target tokens per source token, generously
+    slack: int = 8  # tokens added to that
+    floor: int = 0  # what every source may get, however short it is
+    asked: int | None = None  # what every source gets in the place of all that (`decode.max_length`)
+    cap: int | None = None  # never more than this, the places of a learned table of positions
 
     @classmethod
     def learn(cls, source_lengths: np.ndarray, target_lengths: np.ndarray) -> "LengthLimit":
@@ -65,7 +51,7 @@ class LengthLimit:
     def covering(self, source_lengths: np.ndarray, target_lengths: np.ndarray) -> "LengthLimit":
         """With a floor under which all these targets can be written.
 
-        A higher ratio would do it too, but then one short source with a long target lets all long sources run on.
+        A higher ratio would do it too, but let all long sources run on for one short source with a long target.
         """
         longer = target_lengths[self.too_short_for(source_lengths, target_lengths)]
         return replace(self, floor=max(self.floor, int(longer.max(initial=0))))
@@ -141,12 +127,7 @@ def next_log_probs(logits: Tensor) -> Tensor:
 def allow_only_exact(log_probs: Tensor, limits: Tensor, step: int) -> Tensor:
     """Leaves EOS, and EOS alone, at the step (from 1) at which a row's length is reached.
 
-    What is left keeps its log-probability, so that a score stays that of the text under the model.
-
-    Args:
-        log_probs: (R, V); changed in place.
-        limits: for each row its length, EOS included, int64 (R,).
-        step: counted from 1.
+    What is left of `log_probs` (R, V), changed in place, stays, so that a score is that of the text under the model.
     """
     is_last, is_end = limits[:, None] == step, torch.arange(log_probs.shape[1], device=limits.device) == EOS
     return log_probs.masked_fill_(is_last != is_end, float("-inf"))

@@ -21,46 +21,27 @@ from seq2see.transformer import Transformer
 
 @dataclass(frozen=True)
 class Translation:
-    """One translation of a line.
+    """One translation of a line; the last three fields are its details (`maps.attended`)."""
 
-    Args:
-        text: as the model writes it; a `char` or `bpe` model may write line ends.
-        score: summed log-probability, nats, before any length penalty.
-        ended: whether the end was reached before the length limit.
-        ids: target ids without EOS.
-        tokens: with details: a label for each id, and `<eos>` if the end was reached.
-        log_probs: with details: for each of `tokens` its log-probability, nats; their sum is the score.
-        links: with details: for each target word the source word that it attends to most, as (source, target).
-    """
-
-    text: str
-    score: float
-    ended: bool
-    ids: list[int]
-    tokens: tuple[str, ...] = ()
-    log_probs: tuple[float, ...] = ()
-    links: tuple[tuple[int, int], ...] = ()
+    text: str  # as the model writes it; a `char` or `bpe` model may write line ends
+    score: float  # summed log-probability, nats, before any length penalty
+    ended: bool  # whether the end was reached before the length limit
+    ids: list[int]  # of the target, without EOS
+    tokens: tuple[str, ...] = ()  # a label for each id, and `<eos>` if the end was reached
+    log_probs: tuple[float, ...] = ()  # of each of `tokens`, nats; their sum is the score
+    links: tuple[tuple[int, int], ...] = ()  # for each target word the source word that it attends to most, and itself
 
 
 @dataclass(frozen=True)
 class TranslatedLine:
-    """A line and its translations.
+    """A line and its translations."""
 
-    Args:
-        number: of the line, from 1.
-        source: the line.
-        translations: the best first; none of a blank line.
-        num_tokens: source tokens, EOS included; 0 for a blank line.
-        unknown: symbols of the line that the model has never seen.
-        ids: the source ids that the model has read, without EOS.
-    """
-
-    number: int
+    number: int  # from 1
     source: str
-    translations: tuple[Translation, ...] = ()
-    num_tokens: int = 0
-    unknown: tuple[str, ...] = ()
-    ids: tuple[int, ...] = ()
+    translations: tuple[Translation, ...] = ()  # the best first; none of a blank line
+    num_tokens: int = 0  # of the source, EOS included; 0 for a blank line
+    unknown: tuple[str, ...] = ()  # symbols of the line that the model has never seen
+    ids: tuple[int, ...] = ()  # of the source, that the model has read, without EOS
 
     @property
     def text(self) -> str:
@@ -75,25 +56,15 @@ class TranslatedLine:
 
 @dataclass
 class TranslationModel:
-    """A model with all that is needed to use it.
+    """A model with all that is needed to use it."""
 
-    Args:
-        options: the run's, with nothing left open.
-        source_tokenizer: of the sources.
-        target_tokenizer: of the targets.
-        length_limit: how long a translation may get.
-        model: the weights.
-        step: optimiser steps that made them.
-        path: the checkpoint's file, if it came from one.
-    """
-
-    options: TrainOptions
+    options: TrainOptions  # the run's, with nothing left open
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
-    length_limit: LengthLimit
+    length_limit: LengthLimit  # how long a translation may get
     model: Transformer
-    step: int = 0
-    path: Path | None = None
+    step: int = 0  # optimiser steps that made its weights
+    path: Path | None = None  # the checkpoint's file, if it came from one
 
     @property
     def run(self) -> Path | None:
@@ -150,16 +121,11 @@ class TranslationModel:
             progress=progress,
         )
         for place, tokens, seen, hypotheses in zip(filled, ids, read, found, strict=True):
-            texts = [self.target_tokenizer.decode(one.ids) for one in hypotheses]
-            results[place] = replace(
-                results[place],
-                translations=tuple(
-                    Translation(text, one.score, one.ended, one.ids)
-                    for text, one in zip(texts, hypotheses, strict=True)
-                ),
-                num_tokens=len(tokens) + 1,
-                unknown=tuple(unknown_symbols(self.source_tokenizer, results[place].source, tokens)),
-                ids=tuple(seen),
+            line, decode = results[place], self.target_tokenizer.decode
+            translations = tuple(Translation(decode(one.ids), one.score, one.ended, one.ids) for one in hypotheses)
+            unknown = tuple(unknown_symbols(self.source_tokenizer, line.source, tokens))
+            results[place] = TranslatedLine(
+                line.number, line.source, translations, len(tokens) + 1, unknown, tuple(seen)
             )
         return results
 

@@ -141,49 +141,35 @@ class Messages:
     def __init__(self, model: TranslationModel) -> None:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
         self.model = model
-        self._cut: list[int] = []
-        self._unfinished: list[int] = []
-        self._without_tags: list[int] = []
-        self._with_unknown: list[int] = []
-        self._unknown: Counter[str] = Counter()
+        self._cut, self._unfinished, self._untagged, self._unseen = ([], [], [], [])  # numbers of lines
+        self._symbols: Counter[str] = Counter()
 
     def note(self, lines: Iterable[TranslatedLine]) -> None:
         """Remembers what is to be said of these lines."""
         separator = self.model.source_tokenizer.tag_separator
-        for line in lines:
-            self._unknown.update(line.unknown)
-            for numbers, is_so in (
-                (self._cut, line.is_cut),
-                (self._unfinished, any(not found.ended for found in line.translations[:1])),
-                (self._without_tags, line.translations and separator and not parted(line.source, separator)[0]),
-                (self._with_unknown, line.unknown),
-            ):
-                if is_so:
-                    numbers.append(line.number)
+        done = [line for line in lines if line.translations]
+        self._symbols.update(symbol for line in done for symbol in line.unknown)
+        self._cut += [line.number for line in done if line.is_cut]
+        self._unfinished += [line.number for line in done if not line.translations[0].ended]
+        self._untagged += [line.number for line in done if separator and not parted(line.source, separator)[0]]
+        self._unseen += [line.number for line in done if line.unknown]
 
     def finish(self) -> None:
         """Says it."""
-        most, key = self.model.source_limit
-        separator = self.model.source_tokenizer.tag_separator
-        symbols = [
-            symbol if symbol.isprintable() else repr(symbol)[1:-1]
-            for symbol, _ in self._unknown.most_common(MOST_NAMED)
-        ]
-        more = len(self._unknown) - len(symbols)
-        longer = f"longer than {key} ({most:,}), and read no further"
-        remedy = "split it, or raise that" if key.startswith("decode") else "split it, or train with more"
-        self._say(about(self._cut, "line was", "lines were", longer, remedy))
-        self._say(about_unfinished(self._unfinished, self.model.length_limit.remedy))
-        remedy = f"write them before the text, as in TAG{separator}TAG<tab>TEXT"
-        self._say(
-            about(self._without_tags, "line has", "lines have", "no tags, as this model has learned with", remedy)
-        )
-        named = " ".join(symbols) + (f" and {more:,} more" if more else "")
-        self._say(about(self._with_unknown, "line has", "lines have", "symbols that the model has never seen", named))
-
-    def _say(self, message: str) -> None:
-        if message:
-            self.console.print(message)
+        (most, key), separator = self.model.source_limit, self.model.source_tokenizer.tag_separator
+        more = "raise that" if key.startswith("decode") else "train with more"
+        tags = f"write them before the text, as in TAG{separator}TAG<tab>TEXT"
+        first = [symbol for symbol, _ in self._symbols.most_common(MOST_NAMED)]
+        shown = " ".join(symbol if symbol.isprintable() else repr(symbol)[1:-1] for symbol in first)
+        shown += f" and {len(self._symbols) - len(first):,} more" if len(self._symbols) > len(first) else ""
+        for message in (
+            about(self._cut, "line was", "lines were", f"cut at {key} ({most:,} tokens)", f"split it, or {more}"),
+            about_unfinished(self._unfinished, self.model.length_limit.remedy),
+            about(self._untagged, "line has", "lines have", "no tags, as this model has learned with", tags),
+            about(self._unseen, "line has", "lines have", "symbols that the model has never seen", shown),
+        ):
+            if message:
+                self.console.print(message)
 
 
 def about_unfinished(numbers: Sequence[int], remedy: str) -> str:
