@@ -28,5 +28,3 @@ __all__ = [
     "require_finite",
     "teacher_forced",
 ]
-
-Trained = TranslationModel

@@ -10,7 +10,7 @@ import numpy as np
 
 from seq2see.atomic_write import write_text
 from seq2see.data import EncodedPairs, scoring_loader
-from seq2see.decoding import Forced, Hypothesis, Trained, teacher_forced
+from seq2see.decoding import Forced, Hypothesis, TranslationModel, teacher_forced
 from seq2see.evaluation.baselines import make_baselines
 from seq2see.evaluation.bootstrap import intervals
 from seq2see.evaluation.breakdown import by_confidence, by_length
@@ -89,7 +89,7 @@ class Evaluation:
 
 
 def evaluate_pairs(
-    trained: Trained,
+    trained: TranslationModel,
     pairs: Sequence[Pair],
     *,
     train: Sequence[Pair] = (),
@@ -161,7 +161,7 @@ def evaluate_pairs(
 
 
 def _forced_and_free(
-    trained: Trained,
+    trained: TranslationModel,
     pairs: Sequence[Pair],
     forced: Forced,
     hypotheses: Sequence[Hypothesis],
@@ -216,7 +216,9 @@ def _errors(
     }
 
 
-def _baselines(trained: Trained, sources: Sequence[str], train: Sequence[Pair], scorer: Scorer) -> dict[str, Any]:
+def _baselines(
+    trained: TranslationModel, sources: Sequence[str], train: Sequence[Pair], scorer: Scorer
+) -> dict[str, Any]:
     """The scores of the baselines, and how far was searched."""
     tokenizer, target = trained.source_tokenizer, trained.target_tokenizer
     separator = tokenizer.tag_separator
@@ -231,7 +233,7 @@ def _baselines(trained: Trained, sources: Sequence[str], train: Sequence[Pair], 
     return {**scores, "searched": made.searched, "training_pairs": len(train)}
 
 
-def _check_positions(trained: Trained, pairs: Sequence[Pair], encoded: EncodedPairs) -> None:
+def _check_positions(trained: TranslationModel, pairs: Sequence[Pair], encoded: EncodedPairs) -> None:
     """Refuses texts that are longer than a learned table, with the first of them."""
     most = trained.model.encoder_positions.max_length
     longest = np.maximum(encoded.source_lengths, encoded.target_lengths)
@@ -245,7 +247,7 @@ def _check_positions(trained: Trained, pairs: Sequence[Pair], encoded: EncodedPa
         )
 
 
-def _over_limit(trained: Trained, encoded: EncodedPairs) -> dict[str, int]:
+def _over_limit(trained: TranslationModel, encoded: EncodedPairs) -> dict[str, int]:
     """How many references are too long to be written, and how long the longest of them is, in tokens with EOS."""
     if trained.options.decode.oracle_length:
         return {"references": 0, "longest": 0}

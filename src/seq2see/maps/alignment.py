@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from seq2see.data import EncodedPairs
-from seq2see.decoding import Trained
+from seq2see.decoding import TranslationModel
 from seq2see.evaluation import Evaluation
 from seq2see.maps.capture import capture
 from seq2see.maps.index import Example
@@ -18,7 +18,7 @@ NUM_PAIRS = 500  # pairs at most that are looked at
 ROWS = {Rows.predicts: "predicts", Rows.reads: "reads"}
 
 
-def add_alignment(trained: Trained, evaluation: Evaluation, valid: Sequence[Pair]) -> None:
+def add_alignment(trained: TranslationModel, evaluation: Evaluation, valid: Sequence[Pair]) -> None:
     """Adds the alignment error rate of the head that aligns best on `valid`, measured on the pairs of the evaluation.
 
     `details["alignment"]` says for both row conventions which head that is (1-based) and its rate. Nothing is added if
@@ -42,12 +42,12 @@ def add_alignment(trained: Trained, evaluation: Evaluation, valid: Sequence[Pair
     evaluation.scores["alignment_error_rate"] = details["predicts"]["alignment_error_rate"]
 
 
-def _aligned(trained: Trained, pairs: Sequence[Pair]) -> bool:
+def _aligned(trained: TranslationModel, pairs: Sequence[Pair]) -> bool:
     characters = TokenizerKind.char in (trained.source_tokenizer.kind, trained.target_tokenizer.kind)
     return not characters and bool(pairs) and all(pair.links is not None for pair in pairs)
 
 
-def _error_rates(trained: Trained, pairs: Sequence[Pair]) -> dict[Rows, np.ndarray]:
+def _error_rates(trained: TranslationModel, pairs: Sequence[Pair]) -> dict[Rows, np.ndarray]:
     """For each row convention the rates (layers, heads)."""
     encoded = EncodedPairs.from_pairs(pairs, trained.source_tokenizer, trained.target_tokenizer)
     cross = []
@@ -68,7 +68,7 @@ def _error_rates(trained: Trained, pairs: Sequence[Pair]) -> dict[Rows, np.ndarr
     }
 
 
-def example_of(number: int, pair: Pair, trained: Trained, *, is_reference: bool = True) -> Example:
+def example_of(number: int, pair: Pair, trained: TranslationModel, *, is_reference: bool = True) -> Example:
     """A pair as the attention log keeps it, with its links between tokens where they are known.
 
     Args:
@@ -103,7 +103,7 @@ def _places(words: Sequence[int], word: int) -> list[int]:
     return [place for place, number in enumerate(words) if number == word]
 
 
-def model_dimensions(trained: Trained) -> dict[str, int]:
+def model_dimensions(trained: TranslationModel) -> dict[str, int]:
     """What the attention log says of the model."""
     options = trained.model.options
     names = ("d_model", "num_heads", "num_encoder_layers", "num_decoder_layers")

@@ -11,7 +11,7 @@ from torch import Tensor
 from seq2see.atomic_write import read_json
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import Trained, TranslatedLine, evaluation_mode
+from seq2see.decoding import TranslatedLine, TranslationModel, evaluation_mode
 from seq2see.decoding.hypothesis import next_log_probs
 from seq2see.maps.capture import capture
 from seq2see.maps.measures import word_weights
@@ -46,7 +46,7 @@ class CrossHead:
         return f"layer {self.layer + 1}, {head}"
 
 
-def aligning_head(trained: Trained) -> CrossHead:
+def aligning_head(trained: TranslationModel) -> CrossHead:
     """The head that aligned best when the run was evaluated; if nobody knows, the mean over the last layer.
 
     It was chosen on validation pairs, by the rows that predict a word.
@@ -66,7 +66,7 @@ def aligning_head(trained: Trained) -> CrossHead:
     return CrossHead(layer, head) if known else CrossHead(num_layers - 1)
 
 
-def captured(trained: Trained, asked: Sequence[Asked]) -> Iterator[tuple[int, Tensor, NDArray]]:
+def captured(trained: TranslationModel, asked: Sequence[Asked]) -> Iterator[tuple[int, Tensor, NDArray]]:
     """What the model makes of each source with its target, whatever stands beside it: similar lengths come together.
 
     Returns:
@@ -86,7 +86,7 @@ def captured(trained: Trained, asked: Sequence[Asked]) -> Iterator[tuple[int, Te
             yield index, log_probs[place, :length], cross[place, :, :, :length, : len(sources[place]) + 1]
 
 
-def _groups(trained: Trained, asked: Sequence[Asked]) -> Iterator[list[int]]:
+def _groups(trained: TranslationModel, asked: Sequence[Asked]) -> Iterator[list[int]]:
     """Which pairs go through the model together: of similar lengths, and few of long ones."""
     options = trained.model.options
     assert options.num_heads and options.num_decoder_layers and options.num_encoder_layers
@@ -103,7 +103,7 @@ def _groups(trained: Trained, asked: Sequence[Asked]) -> Iterator[list[int]]:
         yield group
 
 
-def looked_at(trained: Trained, asked: Sequence[Asked], head: CrossHead) -> list[tuple[list[float], NDArray]]:
+def looked_at(trained: TranslationModel, asked: Sequence[Asked], head: CrossHead) -> list[tuple[list[float], NDArray]]:
     """For each target its tokens' log-probabilities, nats, and what the head looks at (T, S); both with EOS."""
     found: list[tuple[list[float], NDArray]] = [([], np.zeros((0, 0)))] * len(asked)
     for index, log_probs, cross in captured(trained, asked):
@@ -112,7 +112,9 @@ def looked_at(trained: Trained, asked: Sequence[Asked], head: CrossHead) -> list
     return found
 
 
-def links_of(trained: Trained, source: str, target_ids: Sequence[int], weights: NDArray) -> list[tuple[int, int]]:
+def links_of(
+    trained: TranslationModel, source: str, target_ids: Sequence[int], weights: NDArray
+) -> list[tuple[int, int]]:
     """For each target word the source word that it attends to most: (source word, target word), both from 0.
 
     Args:
@@ -147,12 +149,12 @@ def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     return [min(number, last) for number in numbers]
 
 
-def with_details(trained: Trained, lines: Sequence[TranslatedLine], head: CrossHead) -> list[TranslatedLine]:
+def with_details(trained: TranslationModel, lines: Sequence[TranslatedLine], head: CrossHead) -> list[TranslatedLine]:
     """The lines with tokens, log-probabilities and links.
 
     Args:
         trained: the model.
-        lines: as `Trained.translations` gives them.
+        lines: as `TranslationModel.translations` gives them.
         head: whose attention the links are read from.
     """
     asked = [(line.ids, found.ids) for line in lines for found in line.translations]

@@ -87,6 +87,3 @@ def _write(path: Path, texts: Texts) -> None:
             line = json.dumps({"source": source, "target": target}, ensure_ascii=False)
             require_whole(line)
             file.write(line + "\n")
-
-
-Trained = TranslationModel

@@ -8,7 +8,7 @@ import numpy as np
 
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import Hypothesis, Trained, decode_sentences
+from seq2see.decoding import Hypothesis, TranslationModel, decode_sentences
 from seq2see.maps import AttentionLog, Example
 from seq2see.maps.ablation import head_effects
 from seq2see.maps.alignment import model_dimensions
@@ -59,7 +59,7 @@ def read_texts(path: str | None, target: str | None) -> list[Line]:
     return [line for line in lines if line.source.strip()]
 
 
-def log_of(trained: Trained, lines: Sequence[Line]) -> AttentionLog:
+def log_of(trained: TranslationModel, lines: Sequence[Line]) -> AttentionLog:
     """A log of one step, in memory: what the model attends to while it translates these lines.
 
     The decoder is fed the very ids that the model wrote; where targets are given it is fed those, and the maps of the
@@ -131,7 +131,7 @@ def log_of(trained: Trained, lines: Sequence[Line]) -> AttentionLog:
     )
 
 
-def _labels(trained: Trained, hypothesis: Hypothesis) -> list[str]:
+def _labels(trained: TranslationModel, hypothesis: Hypothesis) -> list[str]:
     return [*trained.target_tokenizer.tokens(hypothesis.ids), *["<eos>"] * hypothesis.ended]
 
 
@@ -144,7 +144,7 @@ def _check_lengths(lines: Sequence[Line], texts: Sequence[Sequence[int]], option
             )
 
 
-def _check_size(trained: Trained, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> None:
+def _check_size(trained: TranslationModel, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> None:
     model = model_dimensions(trained)
     longest_source, longest_target = max(map(len, sources)) + 1, max(map(len, targets), default=0) + 1
     maps = len(sources) * model["num_heads"] * max(model["num_encoder_layers"], model["num_decoder_layers"])

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from seq2see.decoding import Trained, decode_sentences
+from seq2see.decoding import TranslationModel, decode_sentences
 from seq2see.evaluation import Evaluation, one_line
 from seq2see.maps.attended import Asked, CrossHead, aligning_head, captured, looked_at
 from seq2see.maps.cases import Case, Found, Side, render
@@ -20,7 +20,7 @@ NUM_CANDIDATES = 5  # most probable tokens of each place
 SEED = 0
 
 
-def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
+def add_cases(trained: TranslationModel, evaluation: Evaluation, *, name: str) -> None:
     """Adds to an evaluation what attention says of wrong outputs (`details["attention_flags"]`), and the page.
 
     Args:
@@ -97,14 +97,14 @@ def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
     evaluation.page = render(cases, about=about, title=f"{name}: outputs and their attention")
 
 
-def _head(trained: Trained, evaluation: Evaluation) -> CrossHead:
+def _head(trained: TranslationModel, evaluation: Evaluation) -> CrossHead:
     """The head that aligns best, as this evaluation or an earlier one has found; if nobody knows, a mean."""
     chosen = evaluation.details.get("alignment", {}).get("predicts")
     return aligning_head(trained) if chosen is None else CrossHead(chosen["layer"] - 1, chosen["head"] - 1)
 
 
 def _beams(
-    trained: Trained, evaluation: Evaluation, shown: Sequence[int], sources: Sequence[Sequence[int]]
+    trained: TranslationModel, evaluation: Evaluation, shown: Sequence[int], sources: Sequence[Sequence[int]]
 ) -> list[tuple[Found, ...]]:
     """For each shown output all hypotheses of its beam, the output first; nothing without a beam.
 
@@ -151,7 +151,7 @@ def _word_labels(chosen: Sequence[int], words: Sequence[int], tokens: Sequence[s
     return tuple(labels[word] for word in chosen)
 
 
-def _sides(trained: Trained, asked: Sequence[Asked]) -> list[Side]:
+def _sides(trained: TranslationModel, asked: Sequence[Asked]) -> list[Side]:
     """For each source and target all cross maps, and how probable the target's tokens and others are."""
     tokenizer = trained.target_tokenizer
     sides: dict[int, Side] = {}

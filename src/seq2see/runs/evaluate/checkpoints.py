@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.atomic_write import write_text
-from seq2see.decoding import Trained, device_of, load
+from seq2see.decoding import TranslationModel, device_of, load
 from seq2see.evaluation import Evaluation, System, compare_systems, evaluate_pairs
 from seq2see.evaluation.report import comparison_lines, wrapped
 from seq2see.maps.alignment import add_alignment
@@ -119,7 +119,7 @@ def _checkpoints(options: EvaluateOptions) -> list[str]:
     return paths
 
 
-def _loaded(path: str, options: EvaluateOptions) -> tuple[Trained, Sequence[Pair], list[str]]:
+def _loaded(path: str, options: EvaluateOptions) -> tuple[TranslationModel, Sequence[Pair], list[str]]:
     """A checkpoint, the pairs that it is to translate, and notes on how they were read."""
     trained, notes = load(path, average=options.average), list[str]()
     trained.decode_as(options.decode)
@@ -133,7 +133,7 @@ def _loaded(path: str, options: EvaluateOptions) -> tuple[Trained, Sequence[Pair
     return trained, pairs, notes
 
 
-def _training_pairs(trained: Trained) -> tuple[Sequence[Pair], str]:
+def _training_pairs(trained: TranslationModel) -> tuple[Sequence[Pair], str]:
     """The training pairs, or why there are none."""
     if isinstance(trained.options.task, HubOptions):
         return (), "no baselines: they would fetch the training pairs from the hub again"

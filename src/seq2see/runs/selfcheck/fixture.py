@@ -10,7 +10,7 @@ import numpy as np
 
 from seq2see.data import Batch, EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import Trained, load
+from seq2see.decoding import TranslationModel, load
 from seq2see.options import HubOptions, Position, SelfcheckOptions, Split, TrainOptions
 from seq2see.runs.data import pairs_of
 from seq2see.runs.prepare import prepare
@@ -41,7 +41,7 @@ class Fixture:
 
     title: str
     origin: str
-    trained: Trained
+    trained: TranslationModel
     pairs: list[Pair]
     sources: list[list[int]]
     targets: list[list[int]]
@@ -69,7 +69,7 @@ class Fixture:
         )
 
     @classmethod
-    def _with_some(cls, title: str, origin: str, trained: Trained, pairs: Sequence[Pair]) -> Self:
+    def _with_some(cls, title: str, origin: str, trained: TranslationModel, pairs: Sequence[Pair]) -> Self:
         """From the shortest to the longest of the pairs, but no very long ones if that can be helped."""
         pairs = list(pairs[:_NUM_CANDIDATES])
         sources = trained.source_tokenizer.encode_batch([pair.source for pair in pairs])
@@ -83,7 +83,7 @@ class Fixture:
         return cls(title, origin, trained, *([part[index] for index in chosen] for part in (pairs, sources, targets)))
 
     @classmethod
-    def _with_random_tokens(cls, title: str, trained: Trained) -> Self:
+    def _with_random_tokens(cls, title: str, trained: TranslationModel) -> Self:
         generator = np.random.default_rng(0)
         tokenizers = trained.source_tokenizer, trained.target_tokenizer
         sources, targets = (
@@ -133,7 +133,7 @@ class Fixture:
         return TrainingModule(model, options, budget=Budget(1), references=None, length_limit=limit, about=about).eval()
 
 
-def valid_pairs_of(trained: Trained) -> Sequence[Pair]:
+def valid_pairs_of(trained: TranslationModel) -> Sequence[Pair]:
     """The run's validation pairs; none if they are gone, or would have to be fetched."""
     kept = trained.run is not None and (trained.run / "data").is_dir()
     if isinstance(trained.options.task, HubOptions) and not kept:

@@ -40,7 +40,7 @@ _CHILD = "from seq2see.runs.shell import main; main('train', None)"
 def saved(fixture: Fixture) -> int:
     """A checkpoint does not hold all that the model is.
 
-    Weights outside the state_dict, or options that Trained.describe leaves out, are lost.
+    Weights outside the state_dict, or options that TranslationModel.describe leaves out, are lost.
     """
     logging.getLogger("lightning.pytorch.utilities.rank_zero").setLevel(logging.ERROR)  # which devices there are
     here, batch = fixture.trained, fixture.batch
