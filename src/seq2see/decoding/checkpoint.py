@@ -103,13 +103,11 @@ def read_content(file: Path) -> Content:
     try:
         with file.open("rb") as stream:
             return _content(file, read_values(stream))
-    except (OSError, ValueError) as error:  # of `open` too: a name with a zero byte
-        fault = (
-            error
-            if isinstance(error, UnreadableError)
-            else f"cannot be read ({getattr(error, 'strerror', None) or error})"
-        )
-        raise ValueError(f"ckpt: {file} {fault}: name a run folder, or another .ckpt file") from error
+    except UnreadableError as error:
+        fault, cause = str(error), error
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+        fault, cause = f"cannot be read ({getattr(error, 'strerror', None) or error})", error
+    raise ValueError(f"ckpt: {file} {fault}: name a run folder, or another .ckpt file") from cause
 
 
 def read_values(stream: BinaryIO) -> Any:
