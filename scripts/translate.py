@@ -20,6 +20,7 @@ Settings:
   decode.max_length=  decode.batch_size=     unset: as the run decoded
   accelerator=auto or cpu, gpu
 
+rank: by score / length ** length_penalty; what was cut at the length limit last.
 score: summed log-probability in nats. alignment: source-target word numbers
 from 0, by the attention of the row that predicts the target word.
 """

@@ -26,34 +26,27 @@ def test_a_file_is_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", ["os.fsync", "os.replace"])
 def test_a_failed_write_leaves_the_file_before(at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "index.json"
-    write_bytes(file, b"old")
-
     def no_space(*_: object) -> None:
         raise OSError("no space left")
 
+    write_bytes(tmp_path / "a", b"old")
     monkeypatch.setattr(at, no_space)
     with pytest.raises(OSError, match="no space left"):
-        write_bytes(file, b"new")
-    assert names(tmp_path) == ["index.json"] and file.read_bytes() == b"old"
+        write_bytes(tmp_path / "a", b"new")
+    assert names(tmp_path) == ["a"] and (tmp_path / "a").read_bytes() == b"old"
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_a_writer_that_stops_leaves_the_file_before(error: type[BaseException], tmp_path: Path) -> None:
+def test_a_reader_sees_the_file_before_until_the_new_one_is_whole_and_where_its_writer_stops(
+    error: type[BaseException], tmp_path: Path
+) -> None:
     write_text(tmp_path / "a", "old")
     with pytest.raises(error), whole_file(tmp_path / "a") as file:
-        file.write("ne")
-        raise error
-    assert names(tmp_path) == ["a"] and (tmp_path / "a").read_text() == "old"
-
-
-def test_a_reader_sees_the_file_before_until_the_new_one_is_whole(tmp_path: Path) -> None:
-    write_text(tmp_path / "a", "old")
-    with whole_file(tmp_path / "a") as file:
         file.write("new" * 100_000)
         file.flush()
         assert (tmp_path / "a").read_text() == "old"
-    assert (tmp_path / "a").read_text() == "new" * 100_000
+        raise error
+    assert names(tmp_path) == ["a"] and (tmp_path / "a").read_text() == "old"
 
 
 def test_file_and_folder_are_on_the_disk_before_it_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         scaled_dot_product_attention,
     )
     from seq2see.options import ModelOptions
-    from seq2see.runs.api import Trained, load, train
+    from seq2see.runs.api import TranslationModel, load, train
     from seq2see.transformer import Transformer
 
 __all__ = [
@@ -31,8 +31,8 @@ __all__ = [
     "ModelOptions",
     "MultiHeadAttention",
     "ScaledDotProductAttention",
-    "Trained",
     "Transformer",
+    "TranslationModel",
     "load",
     "mask_from_additive",
     "mask_from_hidden",
@@ -44,7 +44,7 @@ __all__ = [
 _HOMES = {
     "ModelOptions": "seq2see.options",
     "Transformer": "seq2see.transformer",
-    "Trained": "seq2see.runs.api",
+    "TranslationModel": "seq2see.runs.api",
     "load": "seq2see.runs.api",
     "train": "seq2see.runs.api",
 }  # the other names live in seq2see.attention

@@ -37,7 +37,12 @@ def whole_binary_file(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    with suppress(OSError):  # the new name goes to the disk too, where a folder can be opened
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 @contextmanager
@@ -58,8 +63,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Writes a whole file of text, or leaves the one before."""
-    with whole_file(path) as file:
-        file.write(text)
+    write_bytes(path, text.encode("utf-8"))
 
 
 def read_json(path: Path, remedy: str) -> dict[str, Any]:
@@ -77,15 +81,3 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path}: cannot be read ({error}): {remedy}") from error
     return content
-
-
-def _sync_folder(folder: Path) -> None:
-    """Puts the new name on the disk too, where a folder can be opened and its file system knows how to."""
-    if os.name != "posix":
-        return
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

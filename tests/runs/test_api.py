@@ -20,40 +20,38 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> "seq2see.runs.train.Resu
     return seq2see.train(*SMALL, "trainer.max_steps=4", f"run_dir={folder}", pairs=PAIRS, test=PAIRS[:5])
 
 
-def test_pairs_in_memory_are_trained_on_and_tested(result) -> None:
+def test_pairs_in_memory_are_trained_on_tested_and_kept_so_that_the_run_can_be_repeated(result) -> None:
     assert result.status == "completed" and result.steps == 4
     assert (result.folder / "evaluation" / "test.tsv").read_text(encoding="utf-8").count("\n") == 6
-
-
-def test_the_run_keeps_the_pairs_and_can_be_repeated_from_its_configuration(result) -> None:
     task = yaml.safe_load((result.folder / "config.yaml").read_text(encoding="utf-8"))["task"]
+    data = result.folder / "data"
     assert [task[split] for split in ("train", "valid", "test")] == [
-        str(result.folder / "data" / "pairs.jsonl"), None, str(result.folder / "data" / "test.jsonl")
+        str(data / "pairs.jsonl"), None, str(data / "test.jsonl")
     ]  # fmt: skip
     assert seq2see.load(str(result.folder)).options.task.train == task["train"]
-    evaluation, _ = evaluate(EvaluateOptions(ckpt=str(result.folder), split=Split.train, baselines=False, report=False))
-    assert {tuple(pair[:2]) for pair in evaluation.pairs} < set(PAIRS), "those to validate on were split off"
+    kept = {}
+    for split in (Split.train, Split.valid):  # those to validate on were split off
+        options = EvaluateOptions(ckpt=str(result.folder), split=split, baselines=False, report=False)
+        kept[split] = {tuple(pair[:2]) for pair in evaluate(options)[0].pairs}
+    assert kept[Split.train] | kept[Split.valid] == set(PAIRS) and kept[Split.valid]
+    assert not kept[Split.train] & kept[Split.valid]
     again = seq2see.train(f"config={result.folder / 'config.yaml'}", f"run_dir={result.folder.parent / 'again'}")
     assert again.test == result.test
 
 
-def test_a_loaded_model_translates_scores_and_evaluates(result) -> None:
-    trained = seq2see.load(str(result.folder))
-    lines = ["a1 b", "", "a2 b"]
-    texts = trained.translate(lines)
+def test_a_loaded_model_translates_scores_and_evaluates(result, tmp_path: Path) -> None:
+    model = seq2see.load(str(result.folder))
+    texts = model.translate(["a1 b", "", "a2 b"])
     assert len(texts) == 3 and texts[1] == ""
-    scores = trained.score(PAIRS[:7])
+    scores = model.score(PAIRS[:7])
     assert len(scores) == 7 and all(score < 0 for score in scores)
-    assert trained.score([]) == []
-    evaluation = trained.evaluate(PAIRS[:5])
+    assert model.score([]) == []
+    total = sum(math.exp(score) for score in model.score([("a1 b", text) for text in ("b", "b\t1\na", "a", "1")]))
+    assert 0 < total < 1, "the probabilities of all texts sum to 1"
     for name, value in result.test.items():
-        assert evaluation.scores[name] == pytest.approx(value, abs=1e-6)
-
-
-def test_the_probabilities_of_all_short_targets_sum_to_at_most_one(result) -> None:
-    trained = seq2see.load(str(result.folder))
-    total = sum(math.exp(score) for score in trained.score([("a1 b", text) for text in ("b", "b\t1\na", "a", "1")]))
-    assert 0 < total < 1
+        assert model.evaluate(PAIRS[:5]).scores[name] == pytest.approx(value, abs=1e-6)
+    (tmp_path / "new.jsonl").write_text('{"source": "a1 b", "target": "b"}\n', encoding="utf-8")
+    assert len(model.evaluate(tmp_path / "new.jsonl").pairs) == 1
 
 
 def test_a_task_is_trained_as_on_the_command_line(tmp_path: Path) -> None:
@@ -75,9 +73,3 @@ def test_a_task_is_trained_as_on_the_command_line(tmp_path: Path) -> None:
 def test_mistakes_are_value_errors_with_a_message(arguments: list[str], given: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         seq2see.train(*arguments, **given)
-
-
-def test_pairs_that_were_split_off_come_back_whole_though_they_hold_tabs_and_line_ends(result) -> None:
-    evaluation, _ = evaluate(EvaluateOptions(ckpt=str(result.folder), split=Split.valid))
-    assert len(evaluation.pairs) > 0
-    assert {tuple(pair[:2]) for pair in evaluation.pairs} <= set(PAIRS)

@@ -15,7 +15,7 @@ import pytest
 import torch
 from rich.cells import cell_len
 
-from seq2see.decoding import Trained, decode_sentences, load
+from seq2see.decoding import TranslationModel, decode_sentences, load
 from seq2see.evaluation import evaluate_pairs
 from seq2see.maps import AttentionLog, Example, Maps
 from seq2see.options import (
@@ -38,7 +38,7 @@ from seq2see.transformer import Transformer
 
 
 @pytest.fixture(scope="module")
-def trained(small_run: Path) -> Trained:
+def trained(small_run: Path) -> TranslationModel:
     return load(str(small_run))
 
 
@@ -67,7 +67,7 @@ def chosen_head(run: Path) -> dict[str, Any]:
 
 
 def test_the_decoder_is_fed_the_ids_that_the_model_wrote_even_if_their_text_has_others(
-    trained: Trained, monkeypatch: pytest.MonkeyPatch
+    trained: TranslationModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = [UNK, 5, UNK]  # shown as `<unk>`, which as text is several letters, or another word
     hypothesis = type(decode_sentences(trained.model, [[4]], limit=trained.length_limit)[0][0])(ids, -1.0, True)
@@ -77,7 +77,7 @@ def test_the_decoder_is_fed_the_ids_that_the_model_wrote_even_if_their_text_has_
     assert log.maps(trained.step).cross.shape[-2] == 4
 
 
-def test_given_targets_are_fed_beside_the_models_own_output(trained: Trained) -> None:
+def test_given_targets_are_fed_beside_the_models_own_output(trained: TranslationModel) -> None:
     lines = [Line(1, "a b c", "c b"), Line(3, "d e", "")]
     log = log_of(trained, lines)
     assert [example.target_tokens for example in log.examples] == [("c", "b", "<eos>"), ("<eos>",)]
@@ -104,7 +104,7 @@ def test_targets_are_as_many_as_lines_and_a_blank_line_is_left_out_with_its_own(
 
 @pytest.mark.parametrize("kind", list(AttentionKind))
 def test_the_table_has_the_models_weights_one_row_a_visible_cell(
-    kind: AttentionKind, small_run: Path, trained: Trained, texts: dict[str, str], tmp_path: Path
+    kind: AttentionKind, small_run: Path, trained: TranslationModel, texts: dict[str, str], tmp_path: Path
 ) -> None:
     rows = table(tmp_path, ckpt=str(small_run), kind=kind, layer=2, head=3, **texts)
     rows = [row for row in rows if row["line"] == "1" and row["text"] in ("given", "source")]
@@ -198,7 +198,7 @@ def test_weights_and_norms_of_a_run_are_those_of_any_stored_step(
 
 
 def test_norms_of_a_checkpoint_take_the_place_of_weights(
-    small_run: Path, trained: Trained, texts: dict[str, str], tmp_path: Path
+    small_run: Path, trained: TranslationModel, texts: dict[str, str], tmp_path: Path
 ) -> None:
     rows = table(tmp_path, ckpt=str(small_run), layer=1, head=2, norms=True, **texts)
     maps = log_of(trained, [Line(1, "a b c", "c b"), Line(3, "d <e> f", "a")]).maps(trained.step).named()
@@ -272,14 +272,16 @@ def test_bad_values_are_one_message_and_exit_code_2(
     assert message in error and "Traceback" not in error and error.count("\n") == 1
 
 
-def test_a_line_longer_than_the_model_reads_is_named(trained: Trained, small_run: Path, tmp_path: Path) -> None:
+def test_a_line_longer_than_the_model_reads_is_named(
+    trained: TranslationModel, small_run: Path, tmp_path: Path
+) -> None:
     (tmp_path / "in.txt").write_text("a\n" + "a " * 1_000 + "\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"input, line 2: 1001 tokens.* more than the 1000 that the model reads"):
         attention(AttentionOptions(ckpt=str(small_run), input=str(tmp_path / "in.txt")))
 
 
 def test_outputs_that_fill_a_learned_table_are_shown_and_counted_and_longer_targets_named(
-    trained: Trained, capsys: pytest.CaptureFixture[str]
+    trained: TranslationModel, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shape = replace(trained.options.model, position=Position.learned, max_positions=10)
     sizes = trained.source_tokenizer.vocab_size, trained.target_tokenizer.vocab_size
@@ -344,7 +346,11 @@ def test_links_that_cannot_be_scored_exit_with_2(tmp_path: Path, capsys: pytest.
 
 @pytest.mark.parametrize("form", [TranslationFormat.tsv, TranslationFormat.jsonl])
 def test_what_translate_writes_is_scored_against_a_generated_tasks_links(
-    form: TranslationFormat, small_run: Path, trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    form: TranslationFormat,
+    small_run: Path,
+    trained: TranslationModel,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = ["a b c", "d e", "f"]
     (tmp_path / "in.txt").write_text("".join(line + "\n" for line in lines), encoding="utf-8")

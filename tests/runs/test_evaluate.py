@@ -11,7 +11,7 @@ import pytest
 
 import seq2see
 import seq2see.evaluation as evaluation_room
-from seq2see.decoding import Trained, load
+from seq2see.decoding import TranslationModel, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
 from seq2see.options import DecodeOptions, EvaluateOptions, OtherData, Split
 from seq2see.runs import evaluate as module
@@ -25,7 +25,7 @@ from seq2see.text import DataError
 
 
 @pytest.fixture(scope="module")
-def trained(small_run: Path) -> Trained:
+def trained(small_run: Path) -> TranslationModel:
     """The model of the small run; not to be changed."""
     return load(str(small_run))
 
@@ -81,7 +81,7 @@ def test_scores_are_sacrebleus_own_on_the_file_that_was_written(
 
 
 def test_what_is_scored_is_what_is_written_also_with_tabs_and_line_ends_in_a_text(
-    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained: TranslationModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pairs = [Pair("a b c", "a\tb\r\nc d"), Pair("d", "\u2028d \u0085"), Pair("e f", "Ärger <pad> e f")]
     evaluation = evaluate_pairs(trained, pairs)
@@ -96,7 +96,7 @@ def test_what_is_scored_is_what_is_written_also_with_tabs_and_line_ends_in_a_tex
 
 
 def test_a_source_with_several_targets_is_translated_once_and_scored_against_all(
-    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trained: TranslationModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = evaluate_pairs(trained, [Pair("a b c", "x")]).texts[0]
     pairs = [Pair("a b c", "b b b b b b b b"), Pair("d e f", "d e f g"), Pair("a b c", text)]
@@ -155,7 +155,7 @@ def test_a_validation_gives_the_numbers_of_an_evaluation_to_the_last_digit_and_c
     assert best["metric"] == "cer" and best["step"] == min(rates, key=lambda step: rates[step])
 
 
-def test_white_space_that_a_word_model_cannot_write_is_no_error(trained: Trained) -> None:
+def test_white_space_that_a_word_model_cannot_write_is_no_error(trained: TranslationModel) -> None:
     text = evaluate_pairs(trained, [Pair("a b c", "x")]).texts[0]
     spaced = f"\u00a0{text.replace(' ', '  ')} "
     evaluation = evaluate_pairs(trained, [Pair("a b c", spaced), Pair("d e", "unknown")], train=[Pair("a b c", spaced)])
@@ -168,7 +168,9 @@ def test_white_space_that_a_word_model_cannot_write_is_no_error(trained: Trained
     assert tokens["gap"] == pytest.approx(tokens["forced"] - tokens["free"])
 
 
-def test_a_score_is_what_the_loss_is_made_of(trained: Trained, evaluated: tuple[Evaluation, list[Path]]) -> None:
+def test_a_score_is_what_the_loss_is_made_of(
+    trained: TranslationModel, evaluated: tuple[Evaluation, list[Path]]
+) -> None:
     evaluation, _ = evaluated
     scores = trained.score([pair[:2] for pair in evaluation.pairs])
     total, tokens = evaluation.counts.columns["loss"].sum(0)

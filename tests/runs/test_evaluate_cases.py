@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seq2see.data import EncodedPairs
-from seq2see.decoding import Trained, load
+from seq2see.decoding import TranslationModel, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
 from seq2see.maps.capture import capture
 from seq2see.options import DecodeOptions, EvaluateOptions, OtherData
@@ -19,7 +19,7 @@ from seq2see.tasks import Pair
 
 
 @pytest.fixture
-def trained(small_run: Path) -> Trained:
+def trained(small_run: Path) -> TranslationModel:
     return load(str(small_run))
 
 
@@ -28,7 +28,7 @@ def data_of(page: str | None) -> dict[str, Any]:
     return json.loads(page.split('id="data">')[1].split("</script>")[0])
 
 
-def with_cases(trained: Trained, *pairs: tuple[str, str]) -> tuple[Evaluation, dict[str, Any]]:
+def with_cases(trained: TranslationModel, *pairs: tuple[str, str]) -> tuple[Evaluation, dict[str, Any]]:
     """The evaluation of these pairs, and the data of its page."""
     evaluation = evaluate_pairs(trained, [Pair(*pair) for pair in pairs])
     add_cases(trained, evaluation, name="new")
@@ -56,7 +56,9 @@ def test_the_page_stands_beside_the_scores_and_can_be_left_out(small_run: Path, 
     assert without.scores == evaluation.scores and without.texts == evaluation.texts
 
 
-def test_the_worst_are_those_whose_reference_is_least_probable_and_a_greedy_one_has_no_beam(trained: Trained) -> None:
+def test_the_worst_are_those_whose_reference_is_least_probable_and_a_greedy_one_has_no_beam(
+    trained: TranslationModel,
+) -> None:
     evaluation, data = with_cases(trained, *((text, text) for text in ("a", "b c", "d e f", "g h", "i")))
     loss, tokens = evaluation.counts.columns["loss"].T
     assert [case["line"] - 2 for case in data["cases"]] == np.argsort(-loss / tokens).tolist()
@@ -65,7 +67,7 @@ def test_the_worst_are_those_whose_reference_is_least_probable_and_a_greedy_one_
 
 
 def test_both_groups_have_twenty_no_output_is_in_both_and_flags_are_of_some(
-    trained: Trained, monkeypatch: pytest.MonkeyPatch
+    trained: TranslationModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(evaluate_cases, "MOST_SCORED", 3)
     evaluation, data = with_cases(trained, *((f"{one} {other}", one) for one in "abcdefg" for other in "hijklmn"))
@@ -75,7 +77,7 @@ def test_both_groups_have_twenty_no_output_is_in_both_and_flags_are_of_some(
     assert any("over 3 of 49 outputs" in line for line in evaluation.lines())
 
 
-def test_maps_and_probabilities_are_those_of_the_very_tokens(trained: Trained) -> None:
+def test_maps_and_probabilities_are_those_of_the_very_tokens(trained: TranslationModel) -> None:
     pair = Pair("a b c", "c </script> b")
     ids, target_ids = trained.source_tokenizer.encode(pair.source), trained.target_tokenizer.encode(pair.target)
     (side,) = evaluate_cases._sides(trained, [(ids, target_ids)])
@@ -90,13 +92,15 @@ def test_maps_and_probabilities_are_those_of_the_very_tokens(trained: Trained) -
     assert sum(np.log(output["probabilities"])) == pytest.approx(evaluation.hypotheses[0].score, abs=0.05)
 
 
-def test_a_source_with_several_references_is_shown_once_beside_the_nearest(trained: Trained) -> None:
+def test_a_source_with_several_references_is_shown_once_beside_the_nearest(trained: TranslationModel) -> None:
     text = evaluate_pairs(trained, [Pair("a b", "x")]).texts[0]
     (case,) = with_cases(trained, ("a b", "h h h h h h h"), ("a b", text))[1]["cases"]
     assert case["right"] and text_of(case["reference"]) == text
 
 
-def test_a_beam_shows_all_that_it_held_best_first_with_the_scores_of_those_very_texts(trained: Trained) -> None:
+def test_a_beam_shows_all_that_it_held_best_first_with_the_scores_of_those_very_texts(
+    trained: TranslationModel,
+) -> None:
     trained.decode_as(DecodeOptions(beam_size=4, length_penalty=0.5))
     sources = ("a", "b c", "d e f")
     evaluation, data = with_cases(trained, *((source, source) for source in sources))
@@ -115,7 +119,7 @@ def test_a_beam_shows_all_that_it_held_best_first_with_the_scores_of_those_very_
                 assert own["score"] == pytest.approx(trained.score([(sources[first], text)])[0], abs=1e-3)
 
 
-def test_with_exact_lengths_so_is_what_the_beam_held(trained: Trained) -> None:
+def test_with_exact_lengths_so_is_what_the_beam_held(trained: TranslationModel) -> None:
     trained.decode_as(DecodeOptions(beam_size=3, oracle_length=True))
     (case,) = with_cases(trained, ("a b c d", "a b c d"))[1]["cases"]
     assert [len(text_of(own).split()) for own in case["hypotheses"]] == [4, 4, 4]

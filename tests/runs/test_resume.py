@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from seq2see.decoding import read_content
-from seq2see.decoding.checkpoint_file import write_checkpoint
+from seq2see.decoding.checkpoint import write_checkpoint
 from seq2see.runs.config import compose_options, config_folder
 from seq2see.runs.failures import RunFailed
 from seq2see.runs.overrides import read_overrides

@@ -14,7 +14,7 @@ import torch
 
 from seq2see.attention import AttentionLayer
 from seq2see.data import Batch, encoded
-from seq2see.decoding import Trained
+from seq2see.decoding import TranslationModel
 from seq2see.evaluation import References
 from seq2see.options import FilesOptions, Position
 from seq2see.runs import selfcheck as package
@@ -146,8 +146,8 @@ def a_decoder_that_learns_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_checkpoint_that_forgets(patch: pytest.MonkeyPatch) -> None:
-    describe = Trained.describe
-    patch.setattr(Trained, "describe", lambda self: {**describe(self), "length_ratio": 9.0})
+    describe = TranslationModel.describe
+    patch.setattr(TranslationModel, "describe", lambda self: {**describe(self), "length_ratio": 9.0})
 
 
 def columns_that_are_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -254,7 +254,7 @@ def test_a_trained_model_is_checked_on_the_pairs_of_its_run(small_run: Path, mon
     assert shown[1] == "  8 of the run's validation pairs, double precision, CPU"
 
 
-def files_fixture(folder: Path, *more: str) -> Trained:
+def files_fixture(folder: Path, *more: str) -> TranslationModel:
     """A model for pairs of a file, as if loaded from a run folder."""
     data = folder / "pairs.tsv"
     data.write_text("".join(f"{a} {b}\t{b} {a}\n" for a in "abcdef" for b in "uvwxyz"), encoding="utf-8")

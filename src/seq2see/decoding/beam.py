@@ -8,6 +8,7 @@ from torch import Tensor
 from seq2see.decoding.hypothesis import (
     Hypothesis,
     allow_only_exact,
+    best_first,
     evaluation_mode,
     limits_of,
     most_ids,
@@ -30,7 +31,7 @@ def beam_search(
     num_best: int = 1,
     exact_lengths: bool = False,
 ) -> list[list[Hypothesis]]:
-    """The best hypotheses of each row, found with `beam_size` of them at a time.
+    """For each row at most `num_best` hypotheses, best first, found with `beam_size` of them at a time.
 
     Of all continuations those that end are kept if they are among the `beam_size` most probable, and the `beam_size`
     most probable of the others go on: an end takes no place from them. A row is done when nothing that goes on can come
@@ -38,26 +39,20 @@ def beam_search(
     greedy decoding.
 
     Args:
-        model: any `Transformer`; its mode is put back after.
+        model: this and what is not named here as in `greedy`.
         src: source ids, int64 (B, S).
         src_mask: bool (B, S), True = a real token.
         max_lengths: for each row the most tokens to produce, EOS included.
         beam_size: hypotheses followed at a time.
-        length_penalty: hypotheses are ranked by log-probability / length ** length_penalty.
-        num_best: hypotheses wanted of each row, at most `beam_size`.
+        length_penalty: hypotheses are ranked by log-probability / length ** length_penalty, those that were cut last.
+        num_best: at most `beam_size`.
         exact_lengths: each hypothesis gets exactly `max_lengths` tokens, EOS being the last.
-
-    Returns:
-        For each row at most `num_best` hypotheses, the best first; those that were cut at the limit come last.
-
-    Raises:
-        ValueError: `max_lengths` is not one number of at least 0 for each row.
     """
     with evaluation_mode(model):
-        search = _Search(model, src, src_mask, max_lengths, beam_size, length_penalty, num_best, exact_lengths)
-        while search.goes_on:
-            search.step()
-    return [search.best(row) for row in range(src.shape[0])]
+        search = _Search(model, src, src_mask, limits_of(max_lengths, src), beam_size, length_penalty, num_best)
+        while len(search.rows):
+            search.step(exact_lengths=exact_lengths)
+    return [best_first(own, length_penalty)[:num_best] for own in search.found]
 
 
 class _Search:
@@ -68,44 +63,39 @@ class _Search:
         model: Transformer,
         src: Tensor,
         src_mask: Tensor,
-        max_lengths: Sequence[int],
+        limits: Tensor,
         beam_size: int,
         length_penalty: float,
         num_best: int,
-        exact_lengths: bool,
     ) -> None:
         self.model, self.beam_size, self.length_penalty = model, beam_size, length_penalty
-        self.num_best, self.exact_lengths = num_best, exact_lengths
         num_rows, device = src.shape[0], src.device
         self.found: list[list[Hypothesis]] = [[] for _ in range(num_rows)]
         self.memory, self.src_mask = model.encode(src, src_mask), src_mask
         self.cache, self.most_ids = model.new_cache(), most_ids(model)
-        self.rows = torch.arange(num_rows, device=device)  # (G,)
-        self.limits = limits_of(max_lengths, src)  # (G,)
+        self.rows, self.limits = torch.arange(num_rows, device=device), limits  # (G,)
         self.ranks = torch.full((num_rows, num_best), NEVER, device=device, dtype=torch.float64)  # of the best ends
         self.tokens = torch.full((num_rows, 1, 1), BOS, device=device)  # (G, W, length), BOS first
         self.scores = torch.zeros(num_rows, 1, device=device, dtype=torch.float64)  # (G, W)
         self.length = 0
-        self._keep(self.limits > 0)
+        self._keep(limits > 0)
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether a row is not done."""
-        return len(self.rows) > 0
-
-    def step(self) -> None:
+    def step(self, *, exact_lengths: bool) -> None:
         """One more token for every hypothesis; some end, and some rows are done."""
         self.length += 1
         num_rows, width, _ = self.tokens.shape
-        log_probs = self._log_probs()
+        log_probs = self._log_probs(exact_lengths=exact_lengths)
         ends = self.scores + log_probs[:, :, EOS].double()
         parent, token, scores = self._others(log_probs)
         both = torch.cat((ends, scores), dim=1)
         least = both.topk(min(self.beam_size, both.shape[1])).values[:, -1:]
-        self._record(ends.masked_fill(ends < least, NEVER), ended=True)
+        ends = ends.masked_fill(ends < least, NEVER)
+        self._record(ends, ended=True)
+        ranks = torch.cat((self.ranks, ends / self.length**self.length_penalty), dim=1)
+        self.ranks = ranks.topk(self.ranks.shape[1], dim=1).values
         in_cache = torch.arange(num_rows, device=parent.device)[:, None] * width + parent  # (G, W)
-        self.tokens = torch.cat((_take(self.tokens, parent), token[:, :, None]), dim=2)
-        self.scores = scores
+        before = self.tokens.gather(1, parent[:, :, None].expand(-1, -1, self.length))
+        self.tokens, self.scores = torch.cat((before, token[:, :, None]), dim=2), scores
         is_cut = self.limits.clamp(max=self.most_ids) == self.length
         self._record(scores.masked_fill(~is_cut[:, None], NEVER), ended=False)
         going = (self.limits > self.length) & ~self._settled()
@@ -115,26 +105,24 @@ class _Search:
         if self.beam_size > 1 or not everyone:
             self.cache.select(in_cache[going].flatten(), same_sources=everyone and width == scores.shape[1])
 
-    def best(self, row: int) -> list[Hypothesis]:
-        """What was found for a row of the batch, the best first."""
-        ordered = sorted(self.found[row], key=lambda one: (one.ended, one.ranked_by(self.length_penalty)), reverse=True)
-        return ordered[: self.num_best]
-
-    def _log_probs(self) -> Tensor:
+    def _log_probs(self, *, exact_lengths: bool) -> Tensor:
         """Of what follows each hypothesis, (G, W, V)."""
         num_rows, width, _ = self.tokens.shape
         memory = self.memory if self.length == 1 else self.memory[:1].expand(num_rows * width, -1, -1)  # cached by then
         src_mask = self.src_mask.repeat_interleave(width, 0)
         logits = self.model.decode(self.tokens[:, :, -1].reshape(-1, 1), memory, src_mask, self.cache)
         log_probs = next_log_probs(logits[:, -1])
-        if self.exact_lengths:
+        if exact_lengths:
             log_probs = allow_only_exact(log_probs, self.limits.repeat_interleave(width), self.length)
         return log_probs.view(num_rows, width, -1)
 
     def _others(self, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The best continuations that do not end: which hypothesis goes on, with which token, and its score (G, W)."""
         log_probs[:, :, EOS] = NEVER
-        best, tokens = _top(log_probs, min(self.beam_size, log_probs.shape[-1]))  # no hypothesis needs more
+        if self.beam_size == 1:  # of equals the first, as greedy decoding takes
+            best, tokens = log_probs.max(dim=-1, keepdim=True)
+        else:
+            best, tokens = log_probs.topk(min(self.beam_size, log_probs.shape[-1]), dim=-1)  # no hypothesis needs more
         totals = (self.scores[:, :, None] + best.double()).flatten(1)
         scores, index = totals.topk(min(self.beam_size, totals.shape[1]), dim=-1)
         return index // best.shape[-1], tokens.flatten(1).gather(1, index), scores
@@ -142,15 +130,9 @@ class _Search:
     def _record(self, scores: Tensor, *, ended: bool) -> None:
         """Keeps the hypotheses whose scores (G, W) are possible."""
         leaving = scores > NEVER
-        groups = leaving.nonzero()[:, 0].tolist()
-        rows = self.rows.tolist()
-        for group, (_, *ids), score in zip(
-            groups, self.tokens[leaving].tolist(), scores[leaving].tolist(), strict=True
-        ):
-            self.found[rows[group]].append(Hypothesis(ids, score, ended))
-        if ended:
-            ranks = torch.cat((self.ranks, scores / self.length**self.length_penalty), dim=1)
-            self.ranks = ranks.topk(self.num_best, dim=1).values
+        rows = self.rows[leaving.nonzero()[:, 0]].tolist()
+        for row, (_, *ids), score in zip(rows, self.tokens[leaving].tolist(), scores[leaving].tolist(), strict=True):
+            self.found[row].append(Hypothesis(ids, score, ended))
 
     def _settled(self) -> Tensor:
         """For which rows no hypothesis that goes on can come to rank among the best, however it ends: bool (G,)."""
@@ -166,14 +148,3 @@ class _Search:
         self.memory, self.src_mask = self.memory[going], self.src_mask[going]
         self.rows, self.limits, self.ranks = self.rows[going], self.limits[going], self.ranks[going]
         self.tokens, self.scores = self.tokens[going], self.scores[going]
-
-
-def _top(log_probs: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The greatest of each row and where they are; of equals a beam of one takes the first, as greedy decoding does."""
-    best = log_probs.max(dim=-1, keepdim=True) if count == 1 else log_probs.topk(count, dim=-1)
-    return best.values, best.indices
-
-
-def _take(tokens: Tensor, parent: Tensor) -> Tensor:
-    """The tokens (G, W, length) of the hypotheses that go on at each place (G, W)."""
-    return tokens.gather(1, parent[:, :, None].expand(-1, -1, tokens.shape[2]))

@@ -14,24 +14,17 @@ from seq2see.transformer import Transformer
 
 
 class Forced(NamedTuple):
-    """What a model makes of each token of some targets, and of the EOS behind it; nothing depends on the batches.
+    """What a model makes of each token of some targets, and of the EOS behind it; nothing depends on the batches."""
 
-    Args:
-        ids: which pairs these are, as their batches say; ascending.
-        log_probs: for each pair the tokens' log-probabilities, nats, float64 (T,).
-        right: for each pair whether the tokens are the most probable ones, bool (T,).
-    """
-
-    ids: Sequence[int]
-    log_probs: Sequence[np.ndarray]
-    right: Sequence[np.ndarray]
+    ids: Sequence[int]  # which pairs these are, as their batches say; ascending
+    log_probs: Sequence[np.ndarray]  # for each pair those of its tokens, nats, float64 (T,)
+    right: Sequence[np.ndarray]  # for each pair whether its tokens are the most probable ones, bool (T,)
 
     @classmethod
     def joined(cls, parts: Iterable["Forced"]) -> "Forced":
         """All pairs of these."""
         rows = sorted((row for part in parts for row in zip(*part, strict=True)), key=lambda row: row[0])
-        ids, log_probs, right = zip(*rows, strict=True) if rows else ((), (), ())
-        return cls(ids, log_probs, right)
+        return cls(*zip(*rows, strict=True)) if rows else cls((), (), ())
 
     @property
     def totals(self) -> list[float]:
@@ -41,8 +34,7 @@ class Forced(NamedTuple):
     def columns(self, groups: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
         """The counts behind `loss`, `token_accuracy` and `target_log_prob`, as `SentenceCounts` keeps them.
 
-        Args:
-            groups: for each sentence the places of the pairs that belong to it.
+        `groups` are for each sentence the places of the pairs that belong to it.
         """
         rows = [(total, own.sum(), len(own), 1) for total, own in zip(self.totals, self.right, strict=True)]
         table = np.array(rows, dtype=np.float64)
@@ -64,10 +56,8 @@ def _of_batch(model: Transformer, batch: Batch) -> Forced:
     device = next(model.parameters()).device
     src, src_mask, tgt_in, tgt_out = (part.to(device) for part in batch[1:])
     real = tgt_out != PAD
-    logits = model(src, src_mask, tgt_in)[real]
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))  # (tokens, V)
-    losses = F.cross_entropy(logits, tgt_out[real], reduction="none")
-    right = logits.argmax(-1) == tgt_out[real]
+    logits, targets = model(src, src_mask, tgt_in, real), tgt_out[real]  # (tokens, V)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    log_probs, right = -F.cross_entropy(logits, targets, reduction="none").double(), logits.argmax(-1) == targets
     ends = real.sum(1).cumsum(0).tolist()[:-1]
-    per_pair = (np.split(values.cpu().numpy(), ends) for values in (-losses.double(), right))
-    return Forced(batch.ids.tolist(), *per_pair)
+    return Forced(batch.ids.tolist(), *(np.split(values.cpu().numpy(), ends) for values in (log_probs, right)))

@@ -1,26 +1,32 @@
-"""One hypothesis a row, one token at a time, with a cache; rows leave the batch as they end."""
+"""One hypothesis a row, one token at a time, with a cache; rows leave the batch as they end.
+
+The token is the most probable one, or is drawn at random, as probable as the model says, and repeatably.
+"""
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from seq2see.decoding.hypothesis import (
     Hypothesis,
     allow_only_exact,
+    best_first,
     evaluation_mode,
     limits_of,
     most_ids,
     next_log_probs,
 )
+from seq2see.options import DecodeOptions
 from seq2see.text import BOS, EOS
 from seq2see.transformer import Transformer
 
-Choose = Callable[[Tensor, Tensor, int], Tensor]
-"""log-probabilities (R, V), which rows of the batch these are (R,), step from 0 -> the tokens to take, int64 (R,)."""
+Choose = Callable[[Tensor, Tensor], Tensor]
+"""log-probabilities (R, V), which rows of the batch these are (R,) -> the tokens to take, int64 (R,)."""
 
 
-def most_probable(log_probs: Tensor, rows: Tensor, step: int) -> Tensor:
+def most_probable(log_probs: Tensor, rows: Tensor) -> Tensor:
     """The most probable token of each row."""
     return log_probs.argmax(dim=-1)
 
@@ -42,18 +48,14 @@ def greedy(
         src_mask: bool (B, S), True = a real token.
         max_lengths: for each row the most tokens to produce, EOS included.
         exact_lengths: each row gets exactly that many, EOS being the last.
-        choose: another choice than the most probable token, such as `Sampler`.
-
-    Returns:
-        B hypotheses, in the order of the rows.
+        choose: another choice than the most probable token, such as a `Sampler`.
 
     Raises:
         ValueError: `max_lengths` is not one number of at least 0 for each row.
     """
     num_rows = src.shape[0]
     ids: list[list[int]] = [[] for _ in range(num_rows)]
-    scores = [0.0] * num_rows
-    ended = [False] * num_rows
+    scores, ended = [0.0] * num_rows, [False] * num_rows
     with evaluation_mode(model):
         limits = limits_of(max_lengths, src)
         rows = torch.arange(num_rows, device=src.device)[limits > 0]
@@ -65,7 +67,7 @@ def greedy(
             log_probs = next_log_probs(model.decode(tokens, memory, src_mask, cache)[:, -1])  # (R, V)
             if exact_lengths:
                 log_probs = allow_only_exact(log_probs, limits, step)
-            token = choose(log_probs, rows, step - 1)
+            token = choose(log_probs, rows)
             taken = log_probs.gather(1, token[:, None])[:, 0]
             for row, log_prob, symbol in zip(rows.tolist(), taken.tolist(), token.tolist(), strict=True):
                 if symbol == EOS:
@@ -84,3 +86,69 @@ def greedy(
                 cache.select(going)
             tokens = token[:, None]
     return [Hypothesis(*row) for row in zip(ids, scores, ended, strict=True)]
+
+
+def sample(
+    model: Transformer,
+    src: Tensor,
+    src_mask: Tensor,
+    *,
+    max_lengths: Sequence[int],
+    numbers: Sequence[int],
+    options: DecodeOptions,
+    exact_lengths: bool = False,
+) -> list[list[Hypothesis]]:
+    """For each row `options.num_best` independent samples, best first; the rest as in `greedy`.
+
+    Its draws follow from its number among `numbers`, such as that of its line; `options` leave nothing open.
+    """
+    count = options.num_best
+    assert count and options.length_penalty is not None
+    found = greedy(
+        model,
+        src.repeat_interleave(count, 0),
+        src_mask.repeat_interleave(count, 0),
+        max_lengths=[length for length in max_lengths for _ in range(count)],
+        exact_lengths=exact_lengths,
+        choose=Sampler(options, [number * count + copy for number in numbers for copy in range(count)]),
+    )
+    return [best_first(found[start : start + count], options.length_penalty) for start in range(0, len(found), count)]
+
+
+class Sampler:
+    """Draws each row's next token; the draws of a row depend on the seed and its number alone, not on its batch."""
+
+    def __init__(self, options: DecodeOptions, numbers: Sequence[int]) -> None:
+        self.options = options
+        seed = options.seed or 0
+        self._generators = [np.random.Generator(np.random.Philox(key=[seed, number])) for number in numbers]
+
+    def __call__(self, log_probs: Tensor, rows: Tensor) -> Tensor:
+        """The tokens drawn for these rows, int64 (R,), with log-probabilities (R, V)."""
+        probs, order = kept_probs(log_probs.double(), self.options)
+        draws = [self._generators[row].random() for row in rows.tolist()]
+        rising = probs.cumsum(dim=-1)
+        height = torch.tensor(draws, dtype=rising.dtype, device=rising.device) * rising[:, -1]
+        place = torch.searchsorted(rising, height[:, None], right=True)
+        last = (probs > 0).sum(dim=-1, keepdim=True) - 1  # rounding must not lead behind the tokens that are left
+        return order.gather(1, place.minimum(last))[:, 0]
+
+
+def kept_probs(log_probs: Tensor, options: DecodeOptions) -> tuple[Tensor, Tensor]:
+    """The probabilities from which a token is drawn, falling, 0 for what is left out, and whose they are, both (R, V).
+
+    Temperature divides first, then `top_k` and `top_p` leave tokens out.
+
+    Source:
+        Fan et al. 2018 (top-k); Holtzman et al. 2020 (top-p, "nucleus").
+    """
+    falling, order = log_probs.sort(dim=-1, descending=True, stable=True)
+    # the first stays 0 however near to 0 the temperature is
+    falling = (falling - falling[:, :1]) / (options.temperature or 1.0)
+    if options.top_k is not None:
+        falling[:, options.top_k :] = float("-inf")
+    probs = falling.softmax(dim=-1)
+    if options.top_p is not None:
+        probs = probs.masked_fill(probs.cumsum(dim=-1) - probs >= options.top_p, 0.0)
+        probs = probs / probs.sum(dim=-1, keepdim=True)
+    return probs, order

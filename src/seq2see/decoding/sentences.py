@@ -5,17 +5,14 @@ cores: 146 sentences a second against 84, `scripts/benchmark.py suite=decode`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor
 
 from seq2see.decoding.beam import beam_search
-from seq2see.decoding.greedy import greedy
-from seq2see.decoding.hypothesis import Hypothesis, evaluation_mode
-from seq2see.decoding.limit import LengthLimit
-from seq2see.decoding.sampling import Sampler
+from seq2see.decoding.greedy import greedy, sample
+from seq2see.decoding.hypothesis import Hypothesis, LengthLimit, evaluation_mode
 from seq2see.options import DecodeOptions
 from seq2see.text import EOS, PAD
 from seq2see.transformer import Transformer
@@ -33,7 +30,7 @@ def decode_sentences(
     numbers: Sequence[int] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[list[Hypothesis]]:
-    """The hypotheses of each source, best first, in the order of the sources.
+    """The hypotheses of each source, best first (see `best_first`), in the order of the sources.
 
     Args:
         model: the model, on the device to use.
@@ -46,30 +43,26 @@ def decode_sentences(
     """
     options = (options or DecodeOptions()).filled()
     assert options.batch_size
-    device = next(model.parameters()).device
+    device, exact = next(model.parameters()).device, exact_lengths is not None
     hypotheses: list[list[Hypothesis]] = [[] for _ in sources]
 
-    def decode(indices: list[int]) -> list[list[Hypothesis]]:
-        rows = [torch.tensor([*sources[index], EOS]) for index in indices]
+    def decode(places: list[int]) -> list[list[Hypothesis]]:
+        rows = [torch.tensor([*sources[place], EOS]) for place in places]
         src = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(device)
         lengths = torch.tensor([len(row) for row in rows], device=device)
         src_mask = torch.arange(src.shape[1], device=device) < lengths[:, None]
-        if exact_lengths is None:
-            limits = [limit.of(len(row)) for row in rows]
-        else:
-            limits = [exact_lengths[index] for index in indices]
-        exact = exact_lengths is not None
+        most = [limit.of(len(row)) for row in rows] if exact_lengths is None else [exact_lengths[n] for n in places]
         if options.sample:
-            own_numbers = indices if numbers is None else [numbers[index] for index in indices]
-            return _sample(model, src, src_mask, limits, own_numbers, options, exact=exact)
+            own = places if numbers is None else [numbers[place] for place in places]
+            return sample(model, src, src_mask, max_lengths=most, exact_lengths=exact, numbers=own, options=options)
         if options.beam_size == 1:
-            return [[found] for found in greedy(model, src, src_mask, max_lengths=limits, exact_lengths=exact)]
+            return [[best] for best in greedy(model, src, src_mask, max_lengths=most, exact_lengths=exact)]
         assert options.beam_size and options.num_best and options.length_penalty is not None
         return beam_search(
             model,
             src,
             src_mask,
-            max_lengths=limits,
+            max_lengths=most,
             beam_size=options.beam_size,
             length_penalty=options.length_penalty,
             num_best=options.num_best,
@@ -77,37 +70,28 @@ def decode_sentences(
         )
 
     batches = _batches([len(source) + 1 for source in sources], options.batch_size)
-    with evaluation_mode(model), _workers(device, len(batches)) as run:
-        for indices, found in run(decode, batches):
-            for index, own in zip(indices, found, strict=True):
-                hypotheses[index] = own
+    with evaluation_mode(model), _mapper(device, len(batches)) as each:
+        for places, found in zip(batches, each(decode, batches), strict=True):
+            for place, own in zip(places, found, strict=True):
+                hypotheses[place] = own
             if progress is not None:
-                progress(len(indices))
+                progress(len(places))
     return hypotheses
 
 
-Decode = Callable[[list[int]], list[list[Hypothesis]]]
-Decoded = Iterator[tuple[list[int], list[list[Hypothesis]]]]
-
-
 @contextmanager
-def _workers(device: torch.device, num_batches: int) -> Iterator[Callable[[Decode, Sequence[list[int]]], Decoded]]:
-    """What decodes batches, as many at a time as there are cores for them, and gives each when it is done."""
+def _mapper(device: torch.device, num_batches: int) -> Iterator[Callable]:
+    """What takes the place of `map` for batches: as many at a time as there are cores for them."""
     num_threads = torch.get_num_threads()
     num_workers = min(num_threads, num_batches) if device.type == "cpu" else 1
     if num_workers <= 1:
-        yield lambda decode, batches: ((batch, decode(batch)) for batch in batches)
+        yield map
         return
-    pool = ThreadPoolExecutor(num_workers, initializer=torch.set_num_threads, initargs=(num_threads // num_workers,))
-
-    def run(decode: Decode, batches: Sequence[list[int]]) -> Decoded:
-        futures = {pool.submit(decode, batch): batch for batch in batches}
-        return ((futures[future], future.result()) for future in as_completed(futures))
-
+    each = num_threads // num_workers
     try:
-        yield run
+        with ThreadPoolExecutor(num_workers, initializer=torch.set_num_threads, initargs=(each,)) as pool:
+            yield pool.map
     finally:
-        pool.shutdown(cancel_futures=True)
         torch.set_num_threads(num_threads)  # the workers' number is that of threads to come
 
 
@@ -116,44 +100,10 @@ def _batches(lengths: Sequence[int], batch_size: int) -> list[list[int]]:
 
     So no worker is left with the longest batch while the others are done.
     """
-    batches: list[list[int]] = [[]]
-    for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
-        batch = batches[-1]
-        if len(batch) == batch_size or (len(batch) + 1) * lengths[index] ** 2 > MOST_SQUARED and batch:
+    batches: list[list[int]] = []
+    for place in sorted(range(len(lengths)), key=lambda place: lengths[place]):
+        size = len(batches[-1]) if batches else batch_size
+        if size >= batch_size or (size + 1) * lengths[place] ** 2 > MOST_SQUARED:
             batches.append([])
-        batches[-1].append(index)
-    return [batch for batch in reversed(batches) if batch]
-
-
-def _sample(
-    model: Transformer,
-    src: Tensor,
-    src_mask: Tensor,
-    limits: Sequence[int],
-    numbers: Sequence[int],
-    options: DecodeOptions,
-    *,
-    exact: bool,
-) -> list[list[Hypothesis]]:
-    """`num_best` independent samples of each row, the most probable first."""
-    assert options.num_best and options.seed is not None and options.temperature
-    count = options.num_best
-    sampler = Sampler(
-        options.seed,
-        [number * count + copy for number in numbers for copy in range(count)],
-        temperature=options.temperature,
-        top_k=options.top_k,
-        top_p=options.top_p,
-    )
-    found = greedy(
-        model,
-        src.repeat_interleave(count, 0),
-        src_mask.repeat_interleave(count, 0),
-        max_lengths=[length for length in limits for _ in range(count)],
-        exact_lengths=exact,
-        choose=sampler,
-    )
-    rows = [found[start : start + count] for start in range(0, len(found), count)]
-    assert options.length_penalty is not None
-    penalty = options.length_penalty
-    return [sorted(row, key=lambda one: (one.ended, one.ranked_by(penalty)), reverse=True) for row in rows]
+        batches[-1].append(place)
+    return batches[::-1]

@@ -8,7 +8,7 @@ from typing import Any
 
 from seq2see.atomic_write import write_text
 from seq2see.data import EncodedPairs, scoring_loader
-from seq2see.decoding import Forced, Hypothesis, Trained, teacher_forced
+from seq2see.decoding import Forced, Hypothesis, TranslationModel, teacher_forced
 from seq2see.evaluation.baselines import make_baselines
 from seq2see.evaluation.details import Kind, by_confidence, by_length, kind_of_error, tokens_in_place
 from seq2see.evaluation.references import References, as_scored, one_line
@@ -76,7 +76,7 @@ class Evaluation:
 
 
 def evaluate_pairs(
-    trained: Trained, pairs: Sequence[Pair], *, train: Sequence[Pair] = (), device: str = "cpu"
+    trained: TranslationModel, pairs: Sequence[Pair], *, train: Sequence[Pair] = (), device: str = "cpu"
 ) -> Evaluation:
     """Teacher-forced and free-running scores, and what is behind them.
 
@@ -190,7 +190,9 @@ def _errors(
     }
 
 
-def _baselines(trained: Trained, sources: Sequence[str], train: Sequence[Pair], scorer: Scorer) -> dict[str, Any]:
+def _baselines(
+    trained: TranslationModel, sources: Sequence[str], train: Sequence[Pair], scorer: Scorer
+) -> dict[str, Any]:
     """The scores of the baselines, and how far was searched."""
     tokenizer, target = trained.source_tokenizer, trained.target_tokenizer
     separator = tokenizer.tag_separator
@@ -205,7 +207,7 @@ def _baselines(trained: Trained, sources: Sequence[str], train: Sequence[Pair], 
     return {**scores, "searched": searched, "training_pairs": len(train)}
 
 
-def _over_limit(trained: Trained, encoded: EncodedPairs) -> dict[str, int]:
+def _over_limit(trained: TranslationModel, encoded: EncodedPairs) -> dict[str, int]:
     """How many references are too long to be written, and how long the longest of them is, in tokens with EOS."""
     if trained.options.decode.oracle_length:
         return {"references": 0, "longest": 0}

@@ -12,7 +12,7 @@ from torch import Tensor
 from seq2see.atomic_write import read_json
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import Trained, TranslatedLine
+from seq2see.decoding import TranslationModel, TranslatedLine
 from seq2see.decoding.hypothesis import next_log_probs
 from seq2see.evaluation import Evaluation
 from seq2see.maps.capture import capture_with_logits
@@ -52,7 +52,7 @@ class CrossHead:
         return f"layer {self.layer + 1}, {head}"
 
 
-def aligning_head(trained: Trained) -> CrossHead:
+def aligning_head(trained: TranslationModel) -> CrossHead:
     """The head that aligned best when the run was evaluated; if nobody knows, the mean over the last layer.
 
     It was chosen on validation pairs, by the rows that predict a word.
@@ -71,7 +71,7 @@ def aligning_head(trained: Trained) -> CrossHead:
     return CrossHead(layer, head) if 0 <= layer < num_layers and 0 <= head < num_heads else usual
 
 
-def captured(trained: Trained, asked: Sequence[Asked]) -> Iterator[tuple[int, Tensor, NDArray]]:
+def captured(trained: TranslationModel, asked: Sequence[Asked]) -> Iterator[tuple[int, Tensor, NDArray]]:
     """What the model makes of each source with its target, whatever stands beside it: similar lengths come together.
 
     Returns:
@@ -89,7 +89,7 @@ def captured(trained: Trained, asked: Sequence[Asked]) -> Iterator[tuple[int, Te
             yield index, log_probs[place, :length], maps.cross[place, :, :, :length, : len(sources[place]) + 1]
 
 
-def _groups(trained: Trained, asked: Sequence[Asked]) -> Iterator[list[int]]:
+def _groups(trained: TranslationModel, asked: Sequence[Asked]) -> Iterator[list[int]]:
     """Which pairs go through the model together: of similar lengths, and few of long ones."""
     model = dimensions_of(trained)
     maps = model["num_heads"] * max(model["num_decoder_layers"], model["num_encoder_layers"])
@@ -105,7 +105,7 @@ def _groups(trained: Trained, asked: Sequence[Asked]) -> Iterator[list[int]]:
         yield group
 
 
-def looked_at(trained: Trained, asked: Sequence[Asked], head: CrossHead) -> list[tuple[list[float], NDArray]]:
+def looked_at(trained: TranslationModel, asked: Sequence[Asked], head: CrossHead) -> list[tuple[list[float], NDArray]]:
     """For each target its tokens' log-probabilities, nats, and what the head looks at (T, S); both with EOS."""
     found: dict[int, tuple[list[float], NDArray]] = {}
     for index, log_probs, cross in captured(trained, asked):
@@ -114,7 +114,7 @@ def looked_at(trained: Trained, asked: Sequence[Asked], head: CrossHead) -> list
     return [found[index] for index in range(len(asked))]
 
 
-def links_of(trained: Trained, source: str, target_ids: Sequence[int], weights: NDArray) -> list[Link]:
+def links_of(trained: TranslationModel, source: str, target_ids: Sequence[int], weights: NDArray) -> list[Link]:
     """For each target word the source word that it attends to most: (source word, target word), both from 0.
 
     `weights` are (T, S), both with EOS, of the rows that predict a token; the source may be longer than what was read.
@@ -145,8 +145,8 @@ def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
     return [min(number, last) for number in numbers]
 
 
-def with_details(trained: Trained, lines: Sequence[TranslatedLine], head: CrossHead) -> list[TranslatedLine]:
-    """The lines, as `Trained.translations` gives them, with tokens, log-probabilities and the links of this head."""
+def with_details(trained: TranslationModel, lines: Sequence[TranslatedLine], head: CrossHead) -> list[TranslatedLine]:
+    """The lines, as `TranslationModel.translations` gives them, with tokens, log-probabilities and the links of this head."""
     asked = [(line.ids, found.ids) for line in lines for found in line.translations]
     seen = iter(looked_at(trained, asked, head))
     detailed = []
@@ -170,7 +170,7 @@ def labels_of(tokenizer: Tokenizer, ids: Sequence[int], *, ended: bool = True) -
     return *tokenizer.tokens(ids), *["<eos>"] * ended
 
 
-def add_alignment(trained: Trained, evaluation: Evaluation, valid: Sequence[Pair]) -> None:
+def add_alignment(trained: TranslationModel, evaluation: Evaluation, valid: Sequence[Pair]) -> None:
     """Adds the alignment error rate of the head that aligns best on `valid`, measured on the pairs of the evaluation.
 
     `details["alignment"]` says for both row conventions which head that is (1-based) and its rate. Nothing is added if
@@ -188,12 +188,12 @@ def add_alignment(trained: Trained, evaluation: Evaluation, valid: Sequence[Pair
     evaluation.scores["alignment_error_rate"] = details["predicts"]["alignment_error_rate"]
 
 
-def _aligned(trained: Trained, pairs: Sequence[Pair]) -> bool:
+def _aligned(trained: TranslationModel, pairs: Sequence[Pair]) -> bool:
     characters = TokenizerKind.char in (trained.source_tokenizer.kind, trained.target_tokenizer.kind)
     return not characters and bool(pairs) and all(pair.links is not None for pair in pairs)
 
 
-def _error_rates(trained: Trained, pairs: Sequence[Pair]) -> dict[Rows, NDArray]:
+def _error_rates(trained: TranslationModel, pairs: Sequence[Pair]) -> dict[Rows, NDArray]:
     """For each row convention the rates (layers, heads)."""
     source, target = trained.source_tokenizer, trained.target_tokenizer
     sources, targets = source.encode_batch(pair.source for pair in pairs), target.encode_batch(p.target for p in pairs)
@@ -206,7 +206,7 @@ def _error_rates(trained: Trained, pairs: Sequence[Pair]) -> dict[Rows, NDArray]
     return {rows: own.error_rate for rows, own in counts.items()}
 
 
-def example_of(number: int, pair: Pair, trained: Trained) -> Example:
+def example_of(number: int, pair: Pair, trained: TranslationModel) -> Example:
     """A pair as the attention log keeps it, with its links between tokens where they are known."""
     example = labelled(trained, number, pair.source, trained.target_tokenizer.encode(pair.target), pair.target)
     if not _aligned(trained, [pair]):
@@ -222,7 +222,9 @@ def example_of(number: int, pair: Pair, trained: Trained) -> Example:
     return replace(example, links=tuple(links))
 
 
-def labelled(trained: Trained, number: int, source: str, target_ids: Sequence[int], reference: str | None) -> Example:
+def labelled(
+    trained: TranslationModel, number: int, source: str, target_ids: Sequence[int], reference: str | None
+) -> Example:
     """A source and the ids that the decoder is fed, as the log keeps them; `reference`: their text."""
     source_ids = trained.source_tokenizer.encode(source)
     return Example(
@@ -236,6 +238,6 @@ def labelled(trained: Trained, number: int, source: str, target_ids: Sequence[in
     )
 
 
-def dimensions_of(trained: Trained) -> dict[str, int]:
+def dimensions_of(trained: TranslationModel) -> dict[str, int]:
     """What the attention log says of the model."""
     return {name: getattr(trained.model.options, name) for name in DIMENSIONS}

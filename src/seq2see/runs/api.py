@@ -22,12 +22,8 @@ Texts = Iterable[tuple[str, str]]
 """Pairs of a source and a target."""
 
 
-class Trained(decoding.Trained):
-    """A model with all that is needed to use it, and to score it.
-
-    Scoring is a later room than decoding, and reads files as runs do: the method cannot stand in the class that
-    evaluation itself uses. So what `seq2see.load` gives is that class with this one method more.
-    """
+class TranslationModel(decoding.TranslationModel):
+    """A model with all that is needed to use it, and to score it: evaluation is a later room than decoding."""
 
     def evaluate(self, pairs: Texts | str | Path) -> "Evaluation":
         """All scores of the model on these sources and targets, and what stands behind them.
@@ -37,17 +33,19 @@ class Trained(decoding.Trained):
         """
         from seq2see.evaluation import evaluate_pairs  # takes longer to import than a line to translate
 
-        if not isinstance(pairs, str | Path):
-            return evaluate_pairs(self, [Pair(source, target) for source, target in pairs])
         notes: list[str] = []
-        evaluation = evaluate_pairs(self, read_pairs(OtherData(str(pairs)), OtherText(), self.options, notes))
+        if isinstance(pairs, str | Path):
+            read = read_pairs(OtherData(str(pairs)), OtherText(), self.options, notes)
+        else:
+            read = [Pair(source, target) for source, target in pairs]
+        evaluation = evaluate_pairs(self, read)
         evaluation.notes += notes
         return evaluation
 
 
-def load(path: str, *, average: int | None = None) -> Trained:
-    """A trained model, as `seq2see.decoding.load` gives it, that can be evaluated too."""
-    return Trained(**vars(decoding.load(path, average=average)))
+def load(path: str, *, average: int | None = None) -> TranslationModel:
+    """A trained model from a run folder or a `.ckpt` file, as `seq2see.decoding.load` gives it."""
+    return TranslationModel(**vars(decoding.load(path, average=average)))
 
 
 def train(
@@ -70,25 +68,22 @@ def train(
     from seq2see.runs.shell import options_of
     from seq2see.runs.train import train_run  # needs far more than a model that is loaded
 
-    if pairs is None:
-        if valid is not None or test is not None:
-            raise ValueError("valid and test go with pairs: give the training pairs too, or leave all to the task")
-        return train_run(options_of("train", read_overrides("train", list(overrides), config_folder())))
-    given = {"pairs": pairs, "valid": valid, "test": test}
+    if pairs is None and (valid is not None or test is not None):
+        raise ValueError("valid and test go with pairs: give the training pairs too, or leave all to the task")
+    given = {"train": pairs, "valid": valid, "test": test}
     with tempfile.TemporaryDirectory() as folder:
-        files = [
-            f"task.{name.replace('pairs', 'train')}={quoted(str(_write(Path(folder) / f'{name}.jsonl', texts)))}"
-            for name, texts in given.items()
-            if texts is not None
-        ]
-        typed = read_overrides("train", ["task=files", *overrides], config_folder())
-        return train_run(options_of("train", [*typed, *files]), keeps_files=True)
+        typed = read_overrides("train", [*overrides] if pairs is None else ["task=files", *overrides], config_folder())
+        for name, texts in given.items():
+            if texts is not None:
+                file = Path(folder) / f"{'pairs' if name == 'train' else name}.jsonl"
+                _write(file, texts)
+                typed.append(f"task.{name}={quoted(str(file))}")
+        return train_run(options_of("train", typed), keeps_files=pairs is not None)
 
 
-def _write(path: Path, texts: Texts) -> Path:
+def _write(path: Path, texts: Texts) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for source, target in texts:
             line = json.dumps({"source": source, "target": target}, ensure_ascii=False)
             require_whole(line)
             file.write(line + "\n")
-    return path

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.atomic_write import write_text
-from seq2see.decoding import Trained, device_of, load
+from seq2see.decoding import TranslationModel, device_of, load
 from seq2see.evaluation import Evaluation, compare_evaluations, evaluate_pairs
 from seq2see.evaluation.report import comparison_lines, wrapped
 from seq2see.maps.attended import add_alignment
@@ -126,7 +126,7 @@ def _checkpoints(options: EvaluateOptions) -> list[str]:
     return paths
 
 
-def _loaded(path: str, options: EvaluateOptions) -> tuple[Trained, Sequence[Pair], list[str]]:
+def _loaded(path: str, options: EvaluateOptions) -> tuple[TranslationModel, Sequence[Pair], list[str]]:
     """A checkpoint, the pairs that it is to translate, and notes on how they were read."""
     trained, notes = load(path, average=options.average), list[str]()
     trained.decode_as(options.decode)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from seq2see.decoding import Trained, decode_sentences
+from seq2see.decoding import TranslationModel, decode_sentences
 from seq2see.evaluation import Evaluation, one_line
 from seq2see.maps.attended import Asked, CrossHead, aligning_head, captured, looked_at
 from seq2see.maps.cases import Case, Found, Side, flags_of, render, report, spread, unattended_words
@@ -20,7 +20,7 @@ NUM_CANDIDATES = 5  # most probable tokens of each place
 SEED = 0
 
 
-def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
+def add_cases(trained: TranslationModel, evaluation: Evaluation, *, name: str) -> None:
     """Adds to a model's evaluation what attention says of wrong outputs, `details["attention_flags"]`, and the page."""
     head, tokenizer = _head(trained, evaluation), trained.source_tokenizer
     texts = [evaluation.pairs[place].source for place in evaluation.firsts]
@@ -78,7 +78,7 @@ def add_cases(trained: Trained, evaluation: Evaluation, *, name: str) -> None:
 
 
 def _flags(
-    trained: Trained, head: CrossHead, asked: Sequence[Asked], words: Sequence[Sequence[int]], wrong: NDArray
+    trained: TranslationModel, head: CrossHead, asked: Sequence[Asked], words: Sequence[Sequence[int]], wrong: NDArray
 ) -> tuple[NDArray, dict[str, Any]]:
     """How attention is usually spread over the source, and what the flags of some outputs say of these."""
     scored = _some(np.arange(len(asked)), MOST_SCORED)
@@ -96,7 +96,7 @@ def _flags(
     }
 
 
-def _head(trained: Trained, evaluation: Evaluation) -> CrossHead:
+def _head(trained: TranslationModel, evaluation: Evaluation) -> CrossHead:
     """The head that aligns best, as this evaluation or an earlier one has found; if nobody knows, a mean."""
     chosen = evaluation.details.get("alignment", {}).get("predicts")
     return aligning_head(trained) if chosen is None else CrossHead(chosen["layer"] - 1, chosen["head"] - 1)
@@ -109,7 +109,7 @@ def _some(numbers: NDArray, most: int) -> list[int]:
     return np.sort(np.random.default_rng(SEED).choice(numbers, most, replace=False)).tolist()
 
 
-def _sides(trained: Trained, asked: Sequence[Asked]) -> list[Side]:
+def _sides(trained: TranslationModel, asked: Sequence[Asked]) -> list[Side]:
     """For each source and target all cross maps, and how probable the target's tokens and others are."""
     tokenizer = trained.target_tokenizer
     sides: dict[int, Side] = {}
@@ -127,7 +127,7 @@ def _sides(trained: Trained, asked: Sequence[Asked]) -> list[Side]:
 
 
 def _beams(
-    trained: Trained, evaluation: Evaluation, shown: Sequence[int], sources: Sequence[Sequence[int]]
+    trained: TranslationModel, evaluation: Evaluation, shown: Sequence[int], sources: Sequence[Sequence[int]]
 ) -> list[tuple[Found, ...]]:
     """For each shown output all hypotheses of its beam, the output first; nothing without a beam.
 

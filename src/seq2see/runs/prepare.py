@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from seq2see.data import EncodedPairs, Loader, make_loader
-from seq2see.decoding import Content, LengthLimit, Trained, bounded, device_of
+from seq2see.decoding import Content, LengthLimit, TranslationModel, bounded, device_of
 from seq2see.options import (
     FilesOptions,
     HubOptions,
@@ -44,7 +44,7 @@ class Prepared:
     valid: EncodedPairs
     valid_pairs: Sequence[Pair]
     budget: Budget
-    trained: Trained
+    trained: TranslationModel
     digests: dict[str, Plain]
 
     def about(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Prepare
     )
     if init is not None:
         take_weights(model, init, source, target)
-    trained = Trained(options, source, target, bounded(limit, options), model)
+    trained = TranslationModel(options, source, target, bounded(limit, options), model)
     budget = _budget(options, encoded)
     return Prepared(options, notes, task, source, target, encoded, valid, valid_pairs, budget, trained, corpus.digests)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import Trained, decode_sentences
+from seq2see.decoding import TranslationModel, decode_sentences
 from seq2see.maps import AttentionLog
 from seq2see.maps.ablation import head_effects
 from seq2see.maps.attended import CrossHead, dimensions_of, labelled, labels_of
@@ -54,7 +54,7 @@ def read_texts(path: str | None, target: str | None) -> list[Line]:
     return [Line(number, source, text) for number, (source, text) in numbered if source.strip()]
 
 
-def log_of(trained: Trained, lines: Sequence[Line]) -> AttentionLog:
+def log_of(trained: TranslationModel, lines: Sequence[Line]) -> AttentionLog:
     """A log of one step, in memory: what the model attends to while it translates these lines.
 
     The decoder is fed the very ids that the model wrote; where targets are given it is fed those, and the maps of the
@@ -117,7 +117,7 @@ def _check_lengths(
             )
 
 
-def _check_size(trained: Trained, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> None:
+def _check_size(trained: TranslationModel, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> None:
     model = dimensions_of(trained)
     longest_source, longest_target = max(map(len, sources)) + 1, max(map(len, targets)) + 1
     maps = len(sources) * model["num_heads"] * max(model["num_encoder_layers"], model["num_decoder_layers"])

@@ -10,7 +10,7 @@ import numpy as np
 
 from seq2see.data import Batch, EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import Trained, load
+from seq2see.decoding import TranslationModel, load
 from seq2see.options import HubOptions, SelfcheckOptions, Split, TrainOptions
 from seq2see.runs.data import pairs_of
 from seq2see.runs.prepare import prepare
@@ -37,7 +37,7 @@ class Fixture:
 
     title: str
     origin: str
-    trained: Trained
+    trained: TranslationModel
     pairs: list[Pair]
 
     @classmethod
@@ -101,7 +101,7 @@ class Fixture:
         return TrainingModule(model, options, budget=Budget(1), references=None, length_limit=limit, about=about).eval()
 
 
-def valid_pairs_of(trained: Trained) -> Sequence[Pair]:
+def valid_pairs_of(trained: TranslationModel) -> Sequence[Pair]:
     """The run's validation pairs; none if they are gone, or would have to be fetched."""
     has_copy = trained.run is not None and (trained.run / "data").is_dir()
     if isinstance(trained.options.task, HubOptions) and not has_copy:
@@ -119,7 +119,7 @@ def _short_and_long(pairs: Sequence[Pair]) -> list[Pair]:
     return [ordered[place] for place in np.linspace(0, last, NUM_PAIRS).round().astype(int)]
 
 
-def _random_pairs(trained: Trained) -> list[Pair]:
+def _random_pairs(trained: TranslationModel) -> list[Pair]:
     generator = np.random.default_rng(0)
 
     def text(tokenizer: Tokenizer, length: int) -> str:

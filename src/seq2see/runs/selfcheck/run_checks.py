@@ -17,7 +17,7 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 
-from seq2see.decoding import load, read_checkpoint
+from seq2see.decoding import load, read_content
 from seq2see.evaluation import evaluate_pairs
 from seq2see.options import LOWER_IS_BETTER, DataOptions, FilesOptions, LoggerKind, OtherData, OtherText, TrainOptions
 from seq2see.runs.config import to_yaml
@@ -39,7 +39,7 @@ _CHILD = "from seq2see.runs.shell import main; main('train', None)"
 def saved(fixture: Fixture) -> int:
     """A checkpoint does not hold all that the model is.
 
-    Weights outside the state_dict, or options that Trained.describe leaves out, are lost.
+    Weights outside the state_dict, or options that TranslationModel.describe leaves out, are lost.
     """
     here, batch = fixture.trained, fixture.batch
     module = fixture.training_module(here.model)
@@ -188,7 +188,7 @@ def _quiet_folder() -> Iterator[Path]:
 
 def _tensors(run: Path) -> list[Tensor]:
     """The weights, and the optimiser's state."""
-    checkpoint = read_checkpoint(run / "checkpoints" / "last.ckpt")
+    checkpoint = read_content(run / "checkpoints" / "last.ckpt").values
     moments = [own for optimizer in checkpoint["optimizer_states"] for own in optimizer["state"].values()]
     return [*checkpoint["state_dict"].values(), *(value for own in moments for value in own.values())]
 

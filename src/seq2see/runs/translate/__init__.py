@@ -1,18 +1,16 @@
 """Lines in, as many lines out, in the same order; at a terminal, a prompt."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
 from seq2see.atomic_write import whole_file
-from seq2see.decoding import Trained, device_of, load
+from seq2see.decoding import TranslationModel, device_of, load
 from seq2see.maps.attended import aligning_head, with_details
 from seq2see.options import TranslateOptions, TranslationFormat
-from seq2see.runs.translate.formats import header, written
-from seq2see.runs.translate.lines import count_lines, read_chunks
-from seq2see.runs.translate.messages import LinesDone, Messages
+from seq2see.runs.translate.lines import COLUMNS, Messages, read_chunks, written
 from seq2see.runs.translate.prompt import prompt
 
 __all__ = ["translate"]
@@ -28,30 +26,32 @@ def translate(options: TranslateOptions) -> int:
         ValueError: the checkpoint or a file is not to be had, or keys contradict each other.
     """
     speak_utf8()
-    at_terminal = _is_prompt(options)
+    is_plain = options.input is None and options.output is None and options.format is TranslationFormat.text
+    at_terminal = is_plain and sys.stdin.isatty() and sys.stdout.isatty()
     _check(options, at_terminal=at_terminal)
     assert options.ckpt is not None
-    trained = load(options.ckpt, average=options.average)
-    trained.decode_as(options.decode)
-    trained.model.to(device_of(options.accelerator))
+    model = load(options.ckpt, average=options.average)
+    model.decode_as(options.decode)
+    model.model.to(device_of(options.accelerator))
     if at_terminal:
-        return prompt(trained)
-    with _output(options.output) as file:
-        return _write(trained, options, file)
+        return prompt(model)
+    if options.output is None:
+        return _write(model, options, sys.stdout)
+    try:
+        with whole_file(Path(options.output)) as file:  # the input may be the same file
+            return _write(model, options, file)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise ValueError(f"output: {options.output} cannot be written ({error.strerror})") from error
 
 
 def speak_utf8() -> None:
     r"""Standard input, output and messages are UTF-8, whatever the console says; only `\n` ends a line of output."""
     for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors=errors)  # type: ignore[union-attr]
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(newline="\n")  # type: ignore[union-attr]
-
-
-def _is_prompt(options: TranslateOptions) -> bool:
-    files = options.input is not None or options.output is not None or options.format is not TranslationFormat.text
-    return not files and sys.stdin.isatty() and sys.stdout.isatty()
+            newline = "\n" if stream is sys.stdout else None
+            stream.reconfigure(encoding="utf-8", errors=errors, newline=newline)  # type: ignore[union-attr]
 
 
 def _check(options: TranslateOptions, *, at_terminal: bool) -> None:
@@ -67,43 +67,29 @@ def _check(options: TranslateOptions, *, at_terminal: bool) -> None:
         raise ValueError("decode.oracle_length=true needs references, which only evaluate.py has: leave it out")
 
 
-@contextmanager
-def _output(path: str | None) -> Iterator[TextIO]:
-    """Where to write: a file that appears whole or not at all, or what is no such file as it stands."""
-    if path is None:
-        yield sys.stdout
-        return
-    file = Path(path)
-    try:
-        with whole_file(file) as stream:  # the input may be the same file
-            yield stream
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise ValueError(f"output: {path} cannot be written ({error.strerror})") from error
-
-
-def _write(trained: Trained, options: TranslateOptions, file: TextIO) -> int:
+def _write(model: TranslationModel, options: TranslateOptions, file: TextIO) -> int:
     form, count = options.format, 0
-    head = None if form is TranslationFormat.text else aligning_head(trained)
-    messages = Messages(trained)
+    head = None if form is TranslationFormat.text else aligning_head(model)
+    chunks, total = read_chunks(options.input)
+    messages = Messages(model)
     if head is not None:
         messages.console.print(f"alignment: cross attention of {head}")
-    elif options.input is None and sys.stdin.isatty():
+    if options.input is None and sys.stdin.isatty():
         messages.console.print("reading lines from the terminal; Ctrl-D ends")
-    is_shown = messages.console.is_terminal and not (options.output is None and sys.stdout.isatty())
-    file.write(header(form))
-    total = count_lines(options.input) if is_shown else None
-    with LinesDone(messages.console, total=total, is_shown=is_shown) as done:
-        for chunk in read_chunks(options.input):
-            lines = trained.translations(chunk, first=count + 1, progress=done.advance)
+    if form is TranslationFormat.tsv:
+        file.write("\t".join(COLUMNS) + "\n")
+    columns = TextColumn("lines"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn()
+    is_shown = messages.console.is_terminal and not file.isatty()
+    with Progress(*columns, console=messages.console, transient=True, disable=not is_shown) as progress:
+        task = progress.add_task("lines", total=total)
+        for chunk in chunks:
+            lines = model.translations(chunk, first=count + 1, progress=lambda done: progress.advance(task, done))
             if head is not None:
-                lines = with_details(trained, lines, head)
+                lines = with_details(model, lines, head)
             file.writelines(written(line, form, alignment_from=str(head)) for line in lines)
             file.flush()
-            done.advance(sum(not line.translations for line in lines))
             messages.note(lines)
             count += len(lines)
-    file.flush()
+            progress.update(task, completed=count)  # with the blank ones
     messages.finish()
     return count

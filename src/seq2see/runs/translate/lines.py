@@ -1,163 +1,185 @@
-r"""Lines that come in: some at a time, from a file as they stand, from a pipe as they arrive.
+r"""Lines that come in, how they are written when they are translated, and what a person should know of them.
 
 Only `\n` or `\r\n` ends a line. A blank line is empty or white space of any kind.
 """
 
-import codecs
+import json
 import os
-import stat
 import sys
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from queue import Empty, Queue
+from queue import Queue
 from threading import Thread
-from typing import BinaryIO
 
+from rich.console import Console
+
+from seq2see.decoding import TranslatedLine, TranslationModel
+from seq2see.options import TranslationFormat
 from seq2see.tasks.opening import opened
+from seq2see.text import parted
 
 FIRST, MOST = 64, 1_024  # lines translated together: few at first, so that something is soon to be seen
-PAUSE = 0.1  # seconds without a line, after which those that have come are translated
-LONGEST = 1.0  # seconds that lines are waited for once the first has come
-_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")  # gzip, bzip2, xz, zstd
-
-
-def chunks_of(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The lines, some at a time."""
-    rest, size = iter(lines), FIRST
-    while chunk := list(islice(rest, size)):
-        yield chunk
-        size = min(2 * size, MOST)
+COLUMNS = ("line", "rank", "source", "hypothesis", "score", "alignment")
+MOST_NAMED = 10  # lines, and symbols, that are named one by one
 
 
 def read_lines(path: str | None) -> Iterator[str]:
-    """The lines of a UTF-8 file, packed or not, or of standard input; a BOM is dropped.
+    """The lines of a UTF-8 file, packed or not, or of standard input as it stands; a BOM is dropped.
 
     Raises:
-        ValueError: the file cannot be read, or is not UTF-8.
+        ValueError: it cannot be read, or is not UTF-8.
     """
-    with _stream(path) as stream:
-        yield from _decoded_lines(stream, path)
-
-
-def read_chunks(path: str | None) -> Iterator[list[str]]:
-    """The lines of a UTF-8 file, or of standard input, some at a time.
-
-    From a pipe or a terminal they are given as they come: as soon as none has come for a moment, and when a second has
-    passed since the first of them.
-
-    Raises:
-        ValueError: the file cannot be read, or is not UTF-8.
-    """
-    if _is_file(path):
-        yield from chunks_of(read_lines(path))
-        return
-    with _failures(path):
-        stream = _open(path)
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            yield from _as_they_come(stream, path)
-            return
-        with stream:
-            yield from chunks_of(_decoded_lines(stream, path))
-
-
-def count_lines(path: str | None) -> int | None:
-    """How many lines a file has; None: that cannot be known before it is read to its end."""
-    if not _is_file(path):
-        return None
-    with _stream(path) as stream:
-        return sum(1 for _ in stream)
-
-
-def _is_file(path: str | None) -> bool:
-    return path is not None and Path(path).is_file()
-
-
-@contextmanager
-def _stream(path: str | None) -> Iterator[BinaryIO]:
-    if path is not None and _is_file(path):
-        with opened(Path(path), path) as stream:
-            yield stream
-        return
-    with _failures(path), _open(path) as stream:
-        yield stream
-
-
-def _name(path: str | None) -> str:
-    return "standard input" if path is None else path
-
-
-def _open(path: str | None) -> BinaryIO:
-    if path is not None:
-        return Path(path).open("rb")
-    return open(sys.stdin.fileno(), "rb", closefd=False)
-
-
-@contextmanager
-def _failures(path: str | None) -> Iterator[None]:
     try:
-        yield
+        with open(sys.stdin.fileno(), "rb", closefd=False) if path is None else opened(Path(path), path) as stream:
+            for number, line in enumerate(stream, start=1):
+                try:
+                    text = line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8-sig" if number == 1 else "utf-8")
+                    fault = "a zero byte" if "\0" in text else ""
+                except UnicodeDecodeError as error:
+                    text, fault = "", error.reason
+                if fault:
+                    raise ValueError(
+                        f"{path or 'standard input'}, line {number}: not UTF-8 text ({fault}): "
+                        "convert it to UTF-8 if it is UTF-16 or another encoding, unpack it if it is packed"
+                    )
+                yield text
     except OSError as error:
-        raise ValueError(f"input: {_name(path)} cannot be read ({error.strerror})") from error
+        raise ValueError(f"input: {path or 'standard input'} cannot be read ({error.strerror})") from error
 
 
-def _decoded_lines(stream: BinaryIO, path: str | None) -> Iterator[str]:
-    return (_decoded(line, path, number) for number, line in enumerate(stream, start=1))
+def read_chunks(path: str | None) -> tuple[Iterator[list[str]], int | None]:
+    """The lines of a UTF-8 file or of standard input, some at a time, and how many there are.
+
+    From a pipe or a terminal they are given as they come, and nobody knows how many they will be.
+
+    Raises:
+        ValueError: as `read_lines` does.
+    """
+    if not os.path.isfile(sys.stdin.fileno() if path is None else path):
+        return _as_they_come(path), None
+    lines = list(read_lines(path))
+    return _growing(lines), len(lines)
 
 
-def _decoded(line: bytes, path: str | None, number: int) -> str:
-    if number == 1:
-        line = line.removeprefix(b"\xef\xbb\xbf")
-    try:
-        text = line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-    except UnicodeDecodeError as error:
-        fault, remedy = f"not UTF-8 ({error.reason})", "convert the file to UTF-8"
-        if number == 1 and line.startswith(_PACKED):
-            fault, remedy = "packed, not text", "unpack it on the way, as gunzip -c does, or name the file with input="
-        elif number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            fault = "not UTF-8 but UTF-16"
-        raise ValueError(f"{_name(path)}, line {number}: {fault}: {remedy}") from error
-    if "\0" in text:
-        raise ValueError(
-            f"{_name(path)}, line {number}: a zero byte, which no text has (is it UTF-16?): convert the file to UTF-8"
-        )
-    return text
+def _growing(lines: list[str]) -> Iterator[list[str]]:
+    begin, size = 0, FIRST
+    while begin < len(lines):
+        yield lines[begin : begin + size]
+        begin, size = begin + size, min(2 * size, MOST)
 
 
-def _as_they_come(stream: BinaryIO, path: str | None) -> Iterator[list[str]]:
-    """Only the thread reads and closes the stream: closing it here would wait for a line that may never come."""
-    arrived: Queue[bytes | OSError | None] = Queue(maxsize=4 * MOST)
-    Thread(target=_fill, args=(stream, arrived), daemon=True).start()
-    number, size = 0, FIRST
-    while True:
-        chunk: list[str] = []
-        item = arrived.get()
-        until = time.monotonic() + LONGEST
-        while isinstance(item, bytes):
-            number += 1
-            chunk.append(_decoded(item, path, number))
-            if len(chunk) == size:
-                break
-            try:
-                item = arrived.get(timeout=max(0.0, min(PAUSE, until - time.monotonic())))
-            except Empty:
-                break
-        if chunk:
-            yield chunk
-        if isinstance(item, OSError):
-            raise item
-        if item is None:
-            return
-        size = min(2 * size, MOST)
+def _as_they_come(path: str | None) -> Iterator[list[str]]:
+    """What has come while the lines before were translated; a thread waits for it."""
+    arrived: Queue[str | Exception] = Queue(maxsize=4 * MOST)
 
-
-def _fill(stream: BinaryIO, arrived: Queue[bytes | OSError | None]) -> None:
-    try:
-        with stream:
-            for line in stream:
+    def read() -> None:
+        try:
+            for line in read_lines(path):
                 arrived.put(line)
-        arrived.put(None)
-    except OSError as error:
-        arrived.put(error)
+            arrived.put(EOFError())
+        except Exception as error:
+            arrived.put(error)
+
+    Thread(target=read, daemon=True).start()
+    while True:
+        items = [arrived.get()]
+        while len(items) < MOST and not arrived.empty():
+            items.append(arrived.get())
+        if lines := [item for item in items if isinstance(item, str)]:
+            yield lines
+        if isinstance(items[-1], EOFError):
+            return
+        if isinstance(items[-1], Exception):
+            raise items[-1]
+
+
+def written(line: TranslatedLine, form: TranslationFormat, *, alignment_from: str) -> str:
+    """A line's translations, each line of them ending in a line end.
+
+    Args:
+        line: with details, but for `text`.
+        form: `text` the best one alone; `tsv` a row for each; `jsonl` one object.
+        alignment_from: which attention the links were read from.
+    """
+    if form is TranslationFormat.text:
+        return _one_line(line.text) + "\n"
+    links = [" ".join(f"{source}-{target}" for source, target in found.links) for found in line.translations]
+    if form is TranslationFormat.tsv:
+        rows = [
+            (rank, line.source, found.text, f"{found.score:.4f}", own)
+            for rank, (found, own) in enumerate(zip(line.translations, links, strict=True), start=1)
+        ]
+        rows = [(line.number, *row) for row in rows or [(1, line.source, "", "", "")]]
+        return "".join("\t".join(_one_line(str(value)).replace("\t", " ") for value in row) + "\n" for row in rows)
+    hypotheses = [
+        {
+            "text": found.text,
+            "score": round(found.score, 6),
+            "ended": found.ended,
+            "tokens": found.tokens,
+            "log_probs": [round(value, 6) for value in found.log_probs],
+            "alignment": own,
+        }
+        for found, own in zip(line.translations, links, strict=True)
+    ]
+    content = {"line": line.number, "source": line.source, "cut": line.is_cut, "alignment_from": alignment_from}
+    return json.dumps({**content, "hypotheses": hypotheses}, ensure_ascii=False) + "\n"
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", " ").replace("\r", " ")
+
+
+class Messages:
+    """What a person should know of translated lines, on stderr.
+
+    Args:
+        model: whose limits and tags are spoken of.
+    """
+
+    def __init__(self, model: TranslationModel) -> None:
+        self.console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
+        self.model = model
+        self._cut, self._unfinished, self._untagged, self._unseen = ([], [], [], [])  # numbers of lines
+        self._symbols: Counter[str] = Counter()
+
+    def note(self, lines: Iterable[TranslatedLine]) -> None:
+        """Remembers what is to be said of these lines."""
+        separator = self.model.source_tokenizer.tag_separator
+        done = [line for line in lines if line.translations]
+        self._symbols.update(symbol for line in done for symbol in line.unknown)
+        self._cut += [line.number for line in done if line.is_cut]
+        self._unfinished += [line.number for line in done if not line.translations[0].ended]
+        self._untagged += [line.number for line in done if separator and not parted(line.source, separator)[0]]
+        self._unseen += [line.number for line in done if line.unknown]
+
+    def finish(self) -> None:
+        """Says it."""
+        (most, key), separator = self.model.source_limit, self.model.source_tokenizer.tag_separator
+        more = "raise that" if key.startswith("decode") else "train with more"
+        tags = f"write them before the text, as in TAG{separator}TAG<tab>TEXT"
+        first = [symbol for symbol, _ in self._symbols.most_common(MOST_NAMED)]
+        shown = " ".join(symbol if symbol.isprintable() else repr(symbol)[1:-1] for symbol in first)
+        shown += f" and {len(self._symbols) - len(first):,} more" if len(self._symbols) > len(first) else ""
+        for message in (
+            about(self._cut, "line was", "lines were", f"cut at {key} ({most:,} tokens)", f"split it, or {more}"),
+            about_unfinished(self._unfinished, self.model.length_limit.remedy),
+            about(self._untagged, "line has", "lines have", "no tags, as this model has learned with", tags),
+            about(self._unseen, "line has", "lines have", "symbols that the model has never seen", shown),
+        ):
+            if message:
+                self.console.print(message)
+
+
+def about_unfinished(numbers: Sequence[int], remedy: str) -> str:
+    """That the outputs of the lines with these numbers were cut, and what `LengthLimit.remedy` says."""
+    return about(numbers, "output was", "outputs were", "cut at the length limit", remedy)
+
+
+def about(numbers: Sequence[int], one: str, many: str, what: str, remedy: str) -> str:
+    """What is so with the lines of these numbers, and what to do; nothing of no lines."""
+    if not numbers:
+        return ""
+    lines = ", ".join(map(str, numbers[:MOST_NAMED])) + (", ..." if len(numbers) > MOST_NAMED else "")
+    return f"{len(numbers):,} {many if numbers[1:] else one} {what} (line{'s' * (len(numbers) > 1)} {lines}): {remedy}"

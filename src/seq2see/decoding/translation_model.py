@@ -8,9 +8,9 @@ from typing import Any
 
 from seq2see._version import __version__
 from seq2see.data import EncodedPairs, scoring_loader
-from seq2see.decoding.checkpoint_file import FORMAT
+from seq2see.decoding.checkpoint import FORMAT, find_checkpoint, mean_weights, read_content, require_finite
 from seq2see.decoding.forced import teacher_forced
-from seq2see.decoding.limit import LengthLimit, bounded
+from seq2see.decoding.hypothesis import LengthLimit, bounded
 from seq2see.decoding.sentences import decode_sentences
 from seq2see.options import DecodeOptions, TokenizerKind, TrainOptions
 from seq2see.options.plain import to_plain
@@ -21,48 +21,27 @@ from seq2see.transformer import Transformer
 
 @dataclass(frozen=True)
 class Translation:
-    """One translation of a line.
+    """One translation of a line; the last three fields are its details (`maps.attended`)."""
 
-    Args:
-        text: as the model writes it; a `char` or `bpe` model may write line ends.
-        score: summed log-probability, nats, before any length penalty.
-        ended: whether the end was reached before the length limit.
-        ids: target ids without EOS.
-        tokens: with details: a label for each id, and `<eos>` if the end was reached.
-        log_probs: with details: for each of `tokens` its log-probability, nats; their sum is the score.
-        links: with details: for each target word the source word that it attends to most, as (source, target).
-    """
-
-    text: str
-    score: float
-    ended: bool
-    ids: list[int]
-    tokens: tuple[str, ...] = ()
-    log_probs: tuple[float, ...] = ()
-    links: tuple[tuple[int, int], ...] = ()
+    text: str  # as the model writes it; a `char` or `bpe` model may write line ends
+    score: float  # summed log-probability, nats, before any length penalty
+    ended: bool  # whether the end was reached before the length limit
+    ids: list[int]  # of the target, without EOS
+    tokens: tuple[str, ...] = ()  # a label for each id, and `<eos>` if the end was reached
+    log_probs: tuple[float, ...] = ()  # of each of `tokens`, nats; their sum is the score
+    links: tuple[tuple[int, int], ...] = ()  # for each target word the source word that it attends to most, and itself
 
 
 @dataclass(frozen=True)
 class TranslatedLine:
-    """A line and its translations.
+    """A line and its translations."""
 
-    Args:
-        number: of the line, from 1.
-        source: the line.
-        translations: the best first; none of a blank line.
-        num_tokens: source tokens, EOS included; 0 for a blank line.
-        num_read: how many of them the model has read.
-        unknown: symbols of the line that the model has never seen.
-        ids: the source ids that the model has read, without EOS.
-    """
-
-    number: int
+    number: int  # from 1
     source: str
-    translations: tuple[Translation, ...] = ()
-    num_tokens: int = 0
-    num_read: int = 0
-    unknown: tuple[str, ...] = ()
-    ids: tuple[int, ...] = ()
+    translations: tuple[Translation, ...] = ()  # the best first; none of a blank line
+    num_tokens: int = 0  # of the source, EOS included; 0 for a blank line
+    unknown: tuple[str, ...] = ()  # symbols of the line that the model has never seen
+    ids: tuple[int, ...] = ()  # of the source, that the model has read, without EOS
 
     @property
     def text(self) -> str:
@@ -72,30 +51,20 @@ class TranslatedLine:
     @property
     def is_cut(self) -> bool:
         """Whether the line was longer than the model reads."""
-        return self.num_read < self.num_tokens
+        return len(self.ids) + 1 < self.num_tokens
 
 
 @dataclass
-class Trained:
-    """A model with all that is needed to use it.
+class TranslationModel:
+    """A model with all that is needed to use it."""
 
-    Args:
-        options: the run's, with nothing left open.
-        source_tokenizer: of the sources.
-        target_tokenizer: of the targets.
-        length_limit: how long a translation may get.
-        model: the weights.
-        step: optimiser steps that made them.
-        path: the checkpoint's file, if it came from one.
-    """
-
-    options: TrainOptions
+    options: TrainOptions  # the run's, with nothing left open
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
-    length_limit: LengthLimit
+    length_limit: LengthLimit  # how long a translation may get
     model: Transformer
-    step: int = 0
-    path: Path | None = None
+    step: int = 0  # optimiser steps that made its weights
+    path: Path | None = None  # the checkpoint's file, if it came from one
 
     @property
     def run(self) -> Path | None:
@@ -114,22 +83,34 @@ class Trained:
         return most, "decode.max_source_length"
 
     def translate(self, lines: Iterable[str]) -> list[str]:
-        """The best translation of each line, in their order; a blank one for a blank one."""
-        return [line.text for line in self.translations(list(lines))]
+        """The best translation of each line, in their order; a blank one for a blank one.
+
+        Raises:
+            ValueError: `lines` is one text.
+        """
+        return [line.text for line in self.translations(lines)]
 
     def translations(
-        self, lines: Sequence[str], *, first: int = 1, progress: Callable[[int], None] | None = None
+        self, lines: Iterable[str], *, first: int = 1, progress: Callable[[int], None] | None = None
     ) -> list[TranslatedLine]:
-        """As many translations of each line as `decode.num_best` says, and what is known of them.
+        """As many translations of each line as `decode.num_best` says, the best first, and what is known of them.
+
+        They are ranked by log-probability / length ** `decode.length_penalty`, samples too; those that were cut at the
+        length limit come after all that ended.
 
         Args:
             lines: decoded together; what is longer than the model reads is cut, and blank lines stay blank.
             first: the number of the first one, which random draws follow from.
             progress: called with the number of lines done since the last call; blank ones do not count.
+
+        Raises:
+            ValueError: `lines` is one text.
         """
+        if isinstance(lines, str):
+            raise ValueError(f"one text ({lines[:40]!r}) where many lines are asked for: put it into a list")
         results = [TranslatedLine(number, line) for number, line in enumerate(lines, start=first)]
-        filled = [place for place, line in enumerate(lines) if line and not line.isspace()]
-        ids = self.source_tokenizer.encode_batch([lines[place] for place in filled])
+        filled = [place for place, line in enumerate(results) if line.source and not line.source.isspace()]
+        ids = self.source_tokenizer.encode_batch([results[place].source for place in filled])
         read = [tokens[: self.source_limit[0] - 1] for tokens in ids]
         found = decode_sentences(
             self.model,
@@ -140,16 +121,11 @@ class Trained:
             progress=progress,
         )
         for place, tokens, seen, hypotheses in zip(filled, ids, read, found, strict=True):
-            results[place] = replace(
-                results[place],
-                translations=tuple(
-                    Translation(self.target_tokenizer.decode(one.ids), one.score, one.ended, one.ids)
-                    for one in hypotheses
-                ),
-                num_tokens=len(tokens) + 1,
-                num_read=len(seen) + 1,
-                unknown=tuple(unknown_symbols(self.source_tokenizer, lines[place], tokens)),
-                ids=tuple(seen),
+            line, decode = results[place], self.target_tokenizer.decode
+            translations = tuple(Translation(decode(one.ids), one.score, one.ended, one.ids) for one in hypotheses)
+            unknown = tuple(unknown_symbols(self.source_tokenizer, line.source, tokens))
+            results[place] = TranslatedLine(
+                line.number, line.source, translations, len(tokens) + 1, unknown, tuple(seen)
             )
         return results
 
@@ -176,6 +152,30 @@ class Trained:
             "length_ratio": self.length_limit.ratio,
             "length_floor": self.length_limit.floor,
         }
+
+
+def load(path: str, *, average: int | None = None) -> TranslationModel:
+    """A trained model from a `.ckpt` file or a run folder, on the CPU; only plain values and tensors are read.
+
+    Args:
+        path: what `find_checkpoint` takes.
+        average: instead of the best checkpoint the mean of the run's so many newest kept ones (`training.keep`).
+
+    Raises:
+        ValueError: there is no checkpoint, it is damaged, or not one of this project; its weights are not finite; or
+            fewer than `average` are kept.
+    """
+    file = find_checkpoint(path)
+    if average is None:
+        content = read_content(file)
+        weights = content.weights
+    else:
+        weights, content = mean_weights(file, average)
+    require_finite(content.file, weights)
+    model = content.empty_model()
+    model.load_state_dict(weights)
+    limit = bounded(LengthLimit(content.length_ratio, floor=content.length_floor), content.options)
+    return TranslationModel(content.options, *content.tokenizers, limit, model.eval(), content.step, file)
 
 
 def unknown_symbols(tokenizer: Tokenizer, line: str, ids: Sequence[int]) -> list[str]:
