@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tokenizers import Encoding
 
 from seq2see.options import Normalize, TokenizerKind
-from seq2see.options.text import LEAST_BPE, NUM_SPECIAL
+from seq2see.options.training import LEAST_BPE, NUM_SPECIAL
 from seq2see.text import vocabulary
 from seq2see.text.forms import TAB, parted, tagged
 from seq2see.text.forms import normalize as normalized
