@@ -109,7 +109,7 @@ def note_of(content: Content, options: TrainOptions, source: Tokenizer, target: 
             shown = ", ".join(tokenizer.tokens(new[:_SHOWN])) + (", ..." if len(new) > _SHOWN else "")
             what = "symbols" if len(new) > 1 else "symbol"
             if tokenizer.kind is TokenizerKind.word:
-                what += " (all that stands between spaces is one)"
+                what += " (each is what stands between spaces)"
             news.append(f"{len(new):,} new {side}{what}: {shown}")
     kept = "kept" if options.init_tokenizer is InitTokenizer.keep else "new"
     return f"init: {content.file}, step {content.step:,}, tokenizers {kept}; {'; '.join(news) or 'no new symbols'}"
