@@ -183,7 +183,7 @@ def _select(facts: Facts) -> tuple[str, str]:
     if not facts.is_text:
         return "exact_match", "words or symbols: an output is right as a whole, or wrong"
     reason = f"sentences: {facts.short_targets:.0%} of the targets have fewer than four words"
-    return ("chrf", f"{reason}, which bleu counts together") if facts.short_targets > 0.25 else ("bleu", reason)
+    return ("chrf", f"{reason}, too few for bleu") if facts.short_targets > 0.25 else ("bleu", reason)
 
 
 def _explain(before: TrainOptions, after: TrainOptions, facts: Facts) -> list[str]:
