@@ -137,9 +137,14 @@ def _filled(options: TrainOptions, values: Values) -> TrainOptions:
 
 
 def _for_generated(task: Any) -> Values:
-    """Generated pairs have no noise and no end: no dropout, no smoothing, and every word is in the vocabulary."""
+    """Generated pairs have no noise and no end: no dropout, no smoothing, and every word is in the vocabulary.
+
+    Tokens are words, but where a package writes numbers in its own way: then a word may be a whole number.
+    """
     long = isinstance(task, ScanOptions)  # up to 48 actions: 8e-3 does not settle
-    kinds = {side: _kind_for_generated(task, side) for side in ("source", "target")}
+    kinds = dict.fromkeys(("source", "target"), TokenizerKind.word)
+    if isinstance(task, NumbersOptions):
+        kinds |= {side: TokenizerKind.char for side in kinds if getattr(task, side) not in OWN_NUMBERS}
     return {
         "tokenizer": {**kinds, "shared": isinstance(task, LettersOptions)},
         "data": {"batch_size": 128},
@@ -149,12 +154,6 @@ def _for_generated(task: Any) -> Values:
         "training": {"select": "loss"},  # of all pairs; exact matches of 200 are a lottery
         "decode": {"batch_size": 128},
     }
-
-
-def _kind_for_generated(task: Any, side: str) -> TokenizerKind:
-    """Words, but where a package writes numbers in its own way: then a word may be a whole number."""
-    foreign = isinstance(task, NumbersOptions) and getattr(task, side) not in OWN_NUMBERS
-    return TokenizerKind.char if foreign else TokenizerKind.word
 
 
 def _for_files(tokenizer: TokenizerOptions, facts: Facts) -> Values:

@@ -6,7 +6,7 @@ import json
 import platform
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
@@ -23,7 +23,7 @@ from seq2see.decoding import device_of, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
 from seq2see.maps import AttentionLog
 from seq2see.maps.alignment import add_alignment, example_of, model_dimensions
-from seq2see.options import AttentionLogOptions, DecodeOptions, LoggerKind, Position, TrainOptions
+from seq2see.options import AttentionLogOptions, DecodeOptions, LoggerKind, TrainOptions
 from seq2see.runs.config import to_yaml
 from seq2see.runs.data import keep_files, keep_split_off
 from seq2see.runs.evaluate import write
@@ -36,7 +36,6 @@ from seq2see.runs.resume import Earlier, find_earlier, run_to_go_on
 from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
 from seq2see.runs.terminal import Terminal, shortened
-from seq2see.tasks import Pair
 
 if TYPE_CHECKING:  # Lightning takes seconds
     from lightning.pytorch.loggers import Logger
@@ -310,7 +309,7 @@ def _evaluate_best(setup: TrainingSetup, folder: RunFolder, decode: DecodeOption
     best, evaluations = None, []
     for split in ("test", "ood"):
         pairs = setup.task.pairs(split)
-        if not pairs or (split == "ood" and not _has_positions_for(pairs, setup)):
+        if not pairs:
             evaluations.append(None)
             continue
         if best is None:
@@ -321,16 +320,6 @@ def _evaluate_best(setup: TrainingSetup, folder: RunFolder, decode: DecodeOption
         write(evaluation, folder.path / "evaluation", split)
         evaluations.append(evaluation)
     return evaluations
-
-
-def _has_positions_for(pairs: Sequence[Pair], setup: TrainingSetup) -> bool:
-    """Whether the model has positions for pairs that are longer than those of training."""
-    model = setup.options.model
-    if model.position is not Position.learned:
-        return True
-    sources = setup.source_tokenizer.encode_batch(pair.source for pair in pairs)
-    targets = setup.target_tokenizer.encode_batch(pair.target for pair in pairs)
-    return max(len(ids) + 1 for ids in (*sources, *targets)) <= model.max_positions
 
 
 def _seed_everything(seed: int) -> None:
