@@ -60,13 +60,6 @@ def test_new_letters_get_rows_of_their_own_are_named_and_the_others_keep_theirs(
         assert new.target_tokenizer.encode("abc") == old.target_tokenizer.encode("abc")
 
 
-def test_the_same_letters_are_scored_as_before_whatever_order_their_ids_have(begin: Path, tmp_path: Path) -> None:
-    overrides = [*NOTHING, f"init={begin}", "init_tokenizer=new"]
-    folder = train(*overrides, pairs=OTHER, run_dir=tmp_path / "run").folder
-    before, after = (seq2see.load(str(run)).evaluate(OTHER).scores for run in (begin, folder))
-    assert after == pytest.approx(before, abs=1e-5)
-
-
 def test_new_letters_are_learned_sooner_than_all_letters(begin: Path, tmp_path: Path) -> None:
     pairs = words(LETTERS + "ßé", 600, 2, weights=[1] * 10 + [5, 5])
     steps = [*TINY, "trainer.max_steps=60", "optim.lr=5e-3"]

@@ -47,6 +47,7 @@ from seq2see.options.tasks import (
     TASKS,
     DatesOptions,
     FilesOptions,
+    GivenOptions,
     HubOptions,
     LettersOptions,
     NumbersOptions,

@@ -10,8 +10,7 @@ from typing import Any
 from seq2see.options import (
     OWN_NUMBERS,
     TINY,
-    FilesOptions,
-    HubOptions,
+    GivenOptions,
     LettersOptions,
     NumbersOptions,
     ScanOptions,
@@ -117,7 +116,7 @@ def choose(options: TrainOptions, facts: Facts) -> tuple[TrainOptions, list[str]
     Returns:
         The filled options, and one line for each choice that followed from the data, "key=value (reason)".
     """
-    if not isinstance(options.task, FilesOptions | HubOptions):
+    if not isinstance(options.task, GivenOptions):
         return _filled(options, _for_generated(options.task)), []
     filled = _filled(options, _for_files(options.tokenizer, facts))
     return filled, _explain(options, filled, facts)

@@ -9,8 +9,7 @@ import torch
 from seq2see.data import EncodedPairs, Loader, make_loader
 from seq2see.decoding import Content, LengthLimit, Trained, bounded, device_of
 from seq2see.options import (
-    FilesOptions,
-    HubOptions,
+    GivenOptions,
     InitTokenizer,
     ModelOptions,
     Position,
@@ -100,7 +99,7 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Trainin
     valid_pairs = list(task.pairs("valid"))[:NUM_VALIDATION]
     valid = EncodedPairs.from_pairs(valid_pairs, source, target)
 
-    is_generated = not isinstance(options.task, FilesOptions | HubOptions)
+    is_generated = not isinstance(options.task, GivenOptions)
     test_and_ood = [
         EncodedPairs.from_pairs(task.pairs(split) if is_needed else [], source, target)
         for split, is_needed in (
