@@ -1,9 +1,12 @@
-"""What a run says while it trains."""
+"""What a run says while it trains, and of its scores."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from seq2see.runs.summary import scores_line
 from seq2see.runs.terminal import Terminal, TrainingDisplay, about, clock
 from seq2see.training.budget import Budget
 
@@ -44,3 +47,18 @@ def test_durations_are_written_as_people_say_them() -> None:
         "about 3 min",
         "about 2.5 h",
     ]
+
+
+@pytest.mark.parametrize(
+    ("telling", "line"),
+    [
+        (["exact_match", "bleu"], "exact match 0.500   BLEU 0.5   chrF 0.5   CER 0.500"),
+        (["exact_match", "ser"], "exact match 0.500   SER 0.500   chrF 0.5   CER 0.500"),
+        (["exact_match", "cer"], "exact match 0.500   CER 0.500   chrF 0.5   token acc. 0.500"),
+        (["exact_match", "bleu", "wer"], "exact match 0.500   BLEU 0.5   WER 0.500   chrF 0.5   CER 0.500"),
+    ],
+)
+def test_a_line_of_scores_begins_with_those_that_say_most_and_fits_a_terminal(telling: list[str], line: str) -> None:
+    scores = dict.fromkeys(["loss", "token_accuracy", "exact_match", "bleu", "chrf", "cer", "wer", "ser"], 0.5)
+    setup: Any = SimpleNamespace(telling_scores=telling)
+    assert scores_line(setup, scores) == line

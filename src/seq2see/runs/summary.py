@@ -2,7 +2,6 @@
 
 import shlex
 import textwrap
-from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -71,12 +70,12 @@ def summarise(
     terminal: Terminal,
     seconds: float,
     steps: int,
-    evaluations: Sequence[Evaluation | None],
+    evaluations: dict[str, Evaluation],
     expected: Expected | None,
 ) -> None:
     """Scores beside those to expect, some translations, and where to go from here."""
     terminal.result(f"\nDone in {clock(seconds)}: {steps:,} steps.\n")
-    test, ood = evaluations
+    test, ood = evaluations.get("test"), evaluations.get("ood")
     if test is not None:
         terminal.result(_line("test", scores_line(setup, test.scores)))
         terminal.result(_line("", f"{len(test.pairs):,} pairs, best.ckpt of step {test.details['step']:,}"))

@@ -23,7 +23,7 @@ from seq2see.decoding import device_of, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
 from seq2see.maps import AttentionLog
 from seq2see.maps.alignment import add_alignment, example_of, model_dimensions
-from seq2see.options import AttentionLogOptions, DecodeOptions, LoggerKind, TrainOptions
+from seq2see.options import DecodeOptions, LoggerKind, TrainOptions
 from seq2see.runs.config import to_yaml
 from seq2see.runs.data import keep_files, keep_split_off
 from seq2see.runs.evaluate import write
@@ -128,8 +128,7 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
         result = Result(versions=_versions(), folder=folder.path)
         with _recorded(result, folder, terminal, started), _tracked(setup.options, folder) as tracker:
             if earlier is None:
-                _begin(setup, folder, terminal, keeps_files=keeps_files)
-                log = _attention_log(setup, folder, setup.options.attention_log)
+                log = _begin(setup, folder, terminal, keeps_files=keeps_files)
             else:
                 result.steps, result.best = earlier.step, _best(earlier.best, setup)
                 result.test, result.ood = earlier.result.get("test", {}), earlier.result.get("ood", {})
@@ -145,7 +144,9 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
                 log.save(folder.page, title=f"{setup.options.task.kind} ({folder.path.name})")
 
             evaluations = _evaluate_best(setup, folder, setup.options.decode)
-            result.test, result.ood = ({} if found is None else found.scores for found in evaluations)
+            result.test, result.ood = (
+                evaluations[split].scores if split in evaluations else {} for split in ("test", "ood")
+            )
             if tracker is not None:
                 tracker.log_metrics({f"test/{name}": value for name, value in result.test.items()}, step=result.steps)
             expected = expected_of(setup.options)
@@ -238,12 +239,22 @@ def _complete_already(earlier: Earlier, changes: list[str], setup: TrainingSetup
     return result
 
 
-def _begin(setup: TrainingSetup, folder: RunFolder, terminal: Terminal, *, keeps_files: bool) -> None:
+def _begin(setup: TrainingSetup, folder: RunFolder, terminal: Terminal, *, keeps_files: bool) -> AttentionLog | None:
     if keeps_files:
         keep_files(folder.path / "data", setup.options.task)
     write_text(folder.config, to_yaml(setup.options))
     keep_split_off(folder.path / "data", setup.task, setup.options)
     announce(setup, terminal, folder)
+    maps = setup.options.attention_log
+    pairs = setup.valid_pairs[: maps.num_examples]
+    if not maps.enabled or not pairs:
+        return None
+    return AttentionLog.create(
+        folder.path / "attention",
+        examples=[example_of(number, pair, setup.trained) for number, pair in enumerate(pairs)],
+        model=model_dimensions(setup.trained),
+        max_megabytes=maps.max_megabytes,
+    )
 
 
 def _go_on(earlier: Earlier, changes: list[str], setup: TrainingSetup, terminal: Terminal) -> AttentionLog | None:
@@ -254,19 +265,6 @@ def _go_on(earlier: Earlier, changes: list[str], setup: TrainingSetup, terminal:
     if log is not None:
         log.max_megabytes = setup.options.attention_log.max_megabytes
     return log
-
-
-def _attention_log(setup: TrainingSetup, folder: RunFolder, options: AttentionLogOptions) -> AttentionLog | None:
-    """An empty log for the first validation pairs; None if maps are not wanted or there are no pairs."""
-    pairs = setup.valid_pairs[: options.num_examples]
-    if not options.enabled or not pairs:
-        return None
-    return AttentionLog.create(
-        folder.path / "attention",
-        examples=[example_of(number, pair, setup.trained) for number, pair in enumerate(pairs)],
-        model=model_dimensions(setup.trained),
-        max_megabytes=options.max_megabytes,
-    )
 
 
 def _fit(
@@ -303,22 +301,16 @@ def _best(best: tuple[int, float, float] | None, setup: TrainingSetup) -> dict[s
     return {} if best is None else {"step": best[0], "metric": setup.options.training.select, "value": best[1]}
 
 
-def _evaluate_best(setup: TrainingSetup, folder: RunFolder, decode: DecodeOptions) -> list[Evaluation | None]:
-    """Scores `best.ckpt` on the splits test and ood, and writes scores and translations; None without pairs."""
-    device = device_of(setup.options.trainer.accelerator)
-    best, evaluations = None, []
+def _evaluate_best(setup: TrainingSetup, folder: RunFolder, decode: DecodeOptions) -> dict[str, Evaluation]:
+    """Scores `best.ckpt` on the splits test and ood, where they have pairs, and writes scores and translations."""
+    best, evaluations = load(str(folder.best)), {}
+    best.decode_as(decode)
     for split in ("test", "ood"):
-        pairs = setup.task.pairs(split)
-        if not pairs:
-            evaluations.append(None)
-            continue
-        if best is None:
-            best = load(str(folder.best))
-            best.decode_as(decode)
-        evaluation = evaluate_pairs(best, pairs, device=device)
-        add_alignment(best, evaluation, setup.valid_pairs)
-        write(evaluation, folder.path / "evaluation", split)
-        evaluations.append(evaluation)
+        if pairs := setup.task.pairs(split):
+            evaluation = evaluate_pairs(best, pairs, device=device_of(setup.options.trainer.accelerator))
+            add_alignment(best, evaluation, setup.valid_pairs)
+            write(evaluation, folder.path / "evaluation", split)
+            evaluations[split] = evaluation
     return evaluations
 
 
