@@ -1,4 +1,4 @@
-"""What follows from the data: the facts that are counted, and the kind of token that they lead to."""
+"""What follows from the data: the facts that are counted, and the kind of token and the scores that they lead to."""
 
 import random
 
@@ -14,97 +14,124 @@ from seq2see.options import (
     TrainOptions,
     TranslationOptions,
 )
-from seq2see.runs.choices import Facts, choose
+from seq2see.runs.choices import Facts, choose, telling_scores
 from seq2see.tasks import Pair, make_task
 
 BPE, CHAR, WORD = TokenizerKind.bpe, TokenizerKind.char, TokenizerKind.word
 PHONES = "a e i o u aː t͡ʃʼ p b t d k ɡ s z ʃ m n ŋ l r".split()
+SYLLABLES = [a + b for a in "kstnhmrg" for b in "aiueo"]
+NAMES = [("Ada Lovelace", "Ада Лавлейс"), ("Mary Ann Evans", "Мэри Энн Эванс")]
+SENTENCES = [("the cat sees a dog", "die Katze sieht einen Hund")] * 3 + [("go away", "geh weg")]
+WHOLE = "words or symbols: an output is right as a whole, or wrong)"
+FEW = "sentences: {}% of the targets have fewer than four words"
+SHORT_SENTENCES = [SENTENCES[0], SENTENCES[3]]
 
 
-def words(number):
+def spoken(number):
+    """Words and their phones."""
     draw = random.Random(0)
     phones = [[draw.choice(PHONES) for _ in range(draw.randint(1, 9))] for _ in range(number)]
     return [("".join(phone[0] for phone in word), " ".join(word)) for word in phones]
 
 
-def kinds(rows, *, has_tags=False, **tokenizer):
-    """The kinds of both sides, and the reason."""
+SPOKEN = spoken(100)
+
+
+def chosen(rows, *, has_tags=False, **tokenizer):
+    """What a run with these pairs does, the reasons, and the facts."""
     facts = Facts.of([Pair(*row) for row in rows], has_tags=has_tags)
     options = TrainOptions(task=FilesOptions(train="x.tsv"), tokenizer=TokenizerOptions(**tokenizer))
-    filled, reasons = choose(options, facts)
-    return (filled.tokenizer.source, filled.tokenizer.target), reasons[0]
+    return *choose(options, facts), facts
+
+
+def kinds(rows, **options):
+    tokenizer = chosen(rows, **options)[0].tokenizer
+    return tokenizer.source, tokenizer.target
 
 
 def test_symbols_with_spaces_between_beside_words_without_are_tokens_and_the_reason_is_said():
-    found, reason = kinds(words(100))
-    assert found == (CHAR, WORD)
-    assert reason == (
+    filled, reasons, _ = chosen(SPOKEN)
+    assert (filled.tokenizer.source, filled.tokenizer.target) == (CHAR, WORD)
+    assert reasons[0] == (
         "tokenizer: source=char, target=word, shared=False (words or symbols: 1.0 and "
-        f"{sum(len(phones.split()) for _, phones in words(100)) / 100:.1f} words a side; target: 21 short symbols with "
+        f"{sum(len(phones.split()) for _, phones in SPOKEN) / 100:.1f} words a side; target: 21 short symbols with "
         "spaces between, so ser is their error rate)"
     )
-
-
-def test_each_side_is_decided_by_its_own_facts():
-    assert kinds([row[::-1] for row in words(100)])[0] == (WORD, CHAR)
-    assert kinds([(" ".join(word), phones) for word, phones in words(100)])[0] == (WORD, WORD)
-    assert kinds([(f"V;PST;{n}\t{row[0]}", row[1]) for n, row in enumerate(words(100))], has_tags=True)[0] == (
-        CHAR,
-        WORD,
-    )
-
-
-def test_a_kind_that_is_set_stays_and_one_vocabulary_has_one_kind():
-    found, reason = kinds(words(100), target=CHAR)
-    assert found == (CHAR, CHAR) and "symbols with spaces" not in reason
-    assert kinds(words(100), shared=True)[0] == (CHAR, CHAR)
-
-
-SYLLABLES = [a + b for a in "kstnhmrg" for b in "aiueo"]
+    filled, reasons, _ = chosen(SPOKEN, target=CHAR)
+    assert filled.tokenizer.target is CHAR and "symbols with spaces" not in reasons[0]
 
 
 @pytest.mark.parametrize(
-    ("rows", "expected"),
+    ("rows", "options", "expected"),
     [
-        ([(word, word[::-1]) for word, _ in words(100)], (CHAR, CHAR)),
-        ([(f"{n} + {n % 17}", str(n + n % 17)) for n in range(10, 900)], (CHAR, CHAR)),
-        ([("go on now", "yes"), ("I am in it", "no"), ("go", "yes")] * 3, (CHAR, CHAR)),
-        ([(f"word{n}", f"a b c d{n}") for n in range(60)], (CHAR, CHAR)),
-        ([("the cat is on the bed now", "die Katze ist nun da"), ("he is in it", "er ist da drin")] * 50, (BPE, BPE)),
-        ([(phones, "the cat sat there") for _, phones in words(100)], (BPE, BPE)),
-        ([("".join(s), " ".join(s)) for s in zip(SYLLABLES * 5, SYLLABLES[3:] * 6, strict=False)], (CHAR, WORD)),
+        pytest.param([row[::-1] for row in SPOKEN], {}, (WORD, CHAR), id="phones to letters"),
+        pytest.param([(" ".join(word), phones) for word, phones in SPOKEN], {}, (WORD, WORD), id="spelled"),
+        pytest.param(
+            [(f"V;PST;{n}\t{row[0]}", row[1]) for n, row in enumerate(SPOKEN)], {"has_tags": True}, (CHAR, WORD),
+            id="tags",
+        ),
+        pytest.param(SPOKEN, {"shared": True}, (CHAR, CHAR), id="one vocabulary has one kind"),
+        pytest.param([(word, word[::-1]) for word, _ in SPOKEN], {}, (CHAR, CHAR), id="words"),
+        pytest.param([(f"{n} + {n % 17}", str(n + n % 17)) for n in range(10, 900)], {}, (CHAR, CHAR), id="numbers"),
+        pytest.param([("go on now", "yes"), ("I am in it", "no"), ("go", "yes")] * 3, {}, (CHAR, CHAR), id="few"),
+        pytest.param([(f"word{n}", f"a b c d{n}") for n in range(60)], {}, (CHAR, CHAR), id="ever new"),
+        pytest.param(
+            [("the cat is on the bed now", "die Katze ist nun da"), ("he is in it", "er ist da drin")] * 50, {},
+            (BPE, BPE), id="sentences",
+        ),
+        pytest.param([(phones, "the cat sat there") for _, phones in SPOKEN], {}, (BPE, BPE), id="beside sentences"),
+        pytest.param(
+            [("".join(s), " ".join(s)) for s in zip(SYLLABLES * 5, SYLLABLES[3:] * 6, strict=False)], {}, (CHAR, WORD),
+            id="syllables",
+        ),
+        *(
+            pytest.param([pair[:2] for pair in make_task(task).pairs("train")], {}, expected, id=task.kind)
+            for task, expected in (
+                (TranslationOptions(train_size=500), (BPE, BPE)),
+                (ScanOptions(train_size=500), (BPE, BPE)),
+                (NumbersOptions(train_size=500), (BPE, BPE)),
+                (LettersOptions("reverse", train_size=500), (WORD, WORD)),
+            )
+        ),
     ],
-    ids=["words", "numbers", "few", "ever new", "sentences", "beside sentences", "syllables"],
-)
-def test_what_else_has_short_words_is_not_taken_for_symbols(rows, expected):
-    assert kinds(rows)[0] == expected
+)  # fmt: skip
+def test_each_side_is_of_the_kind_that_its_own_facts_lead_to(rows, options, expected):
+    assert kinds(rows, **options) == expected
+
+
+def test_a_small_vocabulary_is_refused_when_the_data_have_chosen_bpe():
+    assert chosen(SPOKEN, vocab_size=100)[0].tokenizer.vocab_size == 100
+    with pytest.raises(ValueError, match=r"tokenizer.vocab_size \(100\) must be at least 260 for bpe"):
+        chosen(SENTENCES, vocab_size=100)
 
 
 @pytest.mark.parametrize(
-    ("task", "expected"),
+    ("rows", "select", "reason", "shown"),
     [
-        (TranslationOptions(train_size=500), (BPE, BPE)),
-        (ScanOptions(train_size=500), (BPE, BPE)),
-        (NumbersOptions(train_size=500), (BPE, BPE)),
-        (LettersOptions("reverse", train_size=500), (WORD, WORD)),
+        (
+            NAMES,
+            "chrf",
+            f"{FEW.format(100)}, too few for bleu)",
+            ["bleu", "chrf"],
+        ),
+        (
+            SHORT_SENTENCES,
+            "chrf",
+            f"{FEW.format(50)}, too few for bleu)",
+            ["bleu", "chrf"],
+        ),
+        (SENTENCES, "bleu", f"{FEW.format(25)})", ["bleu"]),
+        ([("walk", "walked")], "exact_match", WHOLE, ["cer"]),
+        (SPOKEN, "exact_match", WHOLE, ["ser"]),
     ],
+    ids=["names", "short sentences", "sentences", "words", "phones"],
 )
-def test_the_texts_of_generated_tasks_as_a_users_own(task, expected):
-    assert kinds([pair[:2] for pair in make_task(task).pairs("train")])[0] == expected
-
-
-NAMES = [Pair("Ada Lovelace", "Ада Лавлейс"), Pair("Mary Ann Evans", "Мэри Энн Эванс")]
-SENTENCES = [Pair("the cat sees a dog", "die Katze sieht einen Hund"), Pair("go away", "geh weg")]
-WORDS = [Pair("walk", "walked")]
-
-
-@pytest.mark.parametrize(
-    ("pairs", "select"),
-    [(NAMES, "chrf"), ([*SENTENCES[:1] * 3, *SENTENCES[1:]], "bleu"), (SENTENCES, "chrf"), (WORDS, "exact_match")],
-)
-def test_bleu_chooses_only_where_at_most_a_quarter_of_the_targets_are_too_short_for_it(
-    pairs: list[Pair], select: str
-) -> None:
-    chosen, lines = choose(TrainOptions(task=FilesOptions(train="pairs.tsv")), Facts.of(pairs, has_tags=False))
-    assert chosen.training.select == select
-    assert any(f"select={select}" in line and "fewer than four words" in line for line in lines)
+def test_the_score_that_chooses_has_a_reason_and_those_that_are_shown_say_most_of_such_outputs(
+    rows, select, reason, shown
+):
+    filled, lines, facts = chosen(rows)
+    assert filled.training.select == select
+    assert any(line.startswith(f"training: select={select} ({reason}") for line in lines)
+    assert telling_scores(facts, select) == ["exact_match", *shown]
+    assert telling_scores(facts, "wer") == ["exact_match", shown[0], "wer"]
+    assert telling_scores(facts, "loss") == ["exact_match", shown[0]]

@@ -64,15 +64,6 @@ def test_tags_and_text_come_back_exactly(kind, tags, text):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_line_without_tags_comes_back_without_a_tab_unless_it_has_another(kind):
-    tokenizer = fitted(kind, [*LINES, "\ta\tb"])
-    assert tokenizer.encode("\tohne") == tokenizer.encode("ohne")
-    assert tokenizer.decode(tokenizer.encode("\tohne")) == "ohne"
-    if kind in EXACT:
-        assert tokenizer.decode(tokenizer.encode("\ta\tb")) == "\ta\tb"
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_an_unseen_tag_is_one_unknown_symbol_and_shown(kind):
     tokenizer = fitted(kind)
     known, unseen = tokenizer.encode("V;PST\tgehen"), tokenizer.encode("FUT;PST\tgehen")
@@ -104,14 +95,6 @@ def test_a_shared_vocabulary_reads_targets_without_tags(kind):
     assert targets.without_tags() is targets
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_without_a_separator_a_tab_is_text(kind):
-    tokenizer = fitted(kind, ["V\tgehen"], tag_separator=None)
-
-    assert tokenizer.decode(tokenizer.encode("V\tgehen")).split() == ["V", "gehen"]
-    assert tokenizer.tokens(tokenizer.encode("V\tgehen"))[0] == "V"
-
-
 def test_tags_are_words_before_those_of_the_text():
     line = "V;PST\tgehen wir"
     assert fitted(TokenizerKind.word).word_numbers(line) == [0, 1, 2, 3]
@@ -131,18 +114,6 @@ def test_tags_are_normalised_and_the_separator_is_found_before():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tags_stand_in_the_state(kind):
-    tokenizer = fitted(kind)
-    again = Tokenizer.from_state(tokenizer.state())
-
-    assert again.state() == tokenizer.state()
-    assert again.encode("V;PST\tgehen") == tokenizer.encode("V;PST\tgehen")
-    assert all(type(value) in (str, int) for value in tokenizer.state().values())
-    assert tokenizer.without_tags().state() != tokenizer.state()
-    assert fitted(kind, tag_separator="|").state() != tokenizer.state()
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_tags_count_in_the_size_of_the_vocabulary_and_none_is_left_out(kind):
     least = 260 if kind is TokenizerKind.bpe else 5
     tokenizer = fitted(kind, LINES * 9, vocab_size=least + 5)
@@ -151,3 +122,34 @@ def test_tags_count_in_the_size_of_the_vocabulary_and_none_is_left_out(kind):
     assert UNK not in tokenizer.encode("V;PST;3;N;PL\t")
     with pytest.raises(ValueError, match=rf"tokenizer.vocab_size \({least + 4}\) must be at least {least + 5} for "):
         fitted(kind, LINES * 9, vocab_size=least + 4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tab_is_text_where_no_tags_are_and_does_not_come_back_without_them(kind):
+    plain, tokenizer = fitted(kind, ["V\tgehen"], tag_separator=None), fitted(kind, [*LINES, "\ta\tb"])
+    assert plain.decode(plain.encode("V\tgehen")).split() == ["V", "gehen"]
+    assert plain.tokens(plain.encode("V\tgehen"))[0] == "V"
+    assert tokenizer.encode("\tohne") == tokenizer.encode("ohne")
+    assert tokenizer.decode(tokenizer.encode("\tohne")) == "ohne"
+    if kind in EXACT:
+        assert tokenizer.decode(tokenizer.encode("\ta\tb")) == "\ta\tb"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tags_stand_in_the_state(kind):
+    tokenizer = fitted(kind)
+    again = Tokenizer.from_state(tokenizer.state())
+
+    assert again.encode("V;PST\tgehen") == tokenizer.encode("V;PST\tgehen")
+    states = [tokenizer.state(), tokenizer.without_tags().state(), fitted(kind, tag_separator="|").state()]
+    assert again.state() == states[0] and states[0] not in states[1:]
+
+
+def test_tags_that_a_tokenizer_grows_by_stand_before_the_text():
+    before = fitted(TokenizerKind.char, ["V;PST\tab"])
+    after = before.grown(["N\tcccb", "V\tab"])
+    assert after.tokens(range(4, after.vocab_size)) == ["[PST]", "[V]", "[N]", "a", "b", "c"]
+    assert after.ids_in(before) == [0, 1, 2, 3, 4, 5, None, 6, 7, None]
+    assert before.grown(["N\tcccb"], vocab_size=7).tokens([6, 7, 8]) == ["[N]", "a", "b"]
+    plain = fitted(TokenizerKind.char, ["ab"], tag_separator=None)
+    assert plain.grown(["N\tb"], tag_separator=";").tokens([4, 5, 6]) == ["[N]", "a", "b"]

@@ -9,7 +9,8 @@ from seq2see.data import Batch, EncodedPairs
 from seq2see.options import DataOptions, LettersOptions, ModelOptions, OptimOptions, TrainerOptions, TrainOptions
 from seq2see.runs.fit import fit
 from seq2see.runs.folder import RunFolder
-from seq2see.runs.prepare import Prepared, prepare
+from seq2see.runs.prepare import TrainingSetup as Prepared
+from seq2see.runs.prepare import prepare
 from seq2see.runs.terminal import Terminal
 from seq2see.training.budget import Budget
 from seq2see.training.module import TrainingModule

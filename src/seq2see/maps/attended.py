@@ -12,7 +12,7 @@ from torch import Tensor
 from seq2see.atomic_write import read_json
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import TranslationModel, TranslatedLine
+from seq2see.decoding import TranslatedLine, TranslationModel
 from seq2see.decoding.hypothesis import next_log_probs
 from seq2see.evaluation import Evaluation
 from seq2see.maps.capture import capture_with_logits
@@ -146,7 +146,7 @@ def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
 
 
 def with_details(trained: TranslationModel, lines: Sequence[TranslatedLine], head: CrossHead) -> list[TranslatedLine]:
-    """The lines, as `TranslationModel.translations` gives them, with tokens, log-probabilities and the links of this head."""
+    """The lines, as a model gives them, with tokens, log-probabilities and the links of this head."""
     asked = [(line.ids, found.ids) for line in lines for found in line.translations]
     seen = iter(looked_at(trained, asked, head))
     detailed = []

@@ -16,8 +16,14 @@ from seq2see.options.enums import (
 from seq2see.options.model import ModelOptions
 from seq2see.options.rules import ACCELERATORS, require, require_not_negative, require_one_of, require_positive
 from seq2see.options.tasks import TranslationOptions, require_both_columns, require_files
-from seq2see.options.text import DataOptions, TokenizerOptions, require_text_format
-from seq2see.options.training import OptimOptions, TrainerOptions, TrainingOptions
+from seq2see.options.training import (
+    DataOptions,
+    OptimOptions,
+    TokenizerOptions,
+    TrainerOptions,
+    TrainingOptions,
+    require_text_format,
+)
 
 
 @dataclass

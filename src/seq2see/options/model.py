@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from seq2see.options.enums import Activation, NormOrder, Position, Score
-from seq2see.options.rules import require, require_positive
+from seq2see.options.rules import require, require_positive, require_share
 
 
 @dataclass
@@ -33,9 +33,7 @@ class ModelOptions:
         require_positive(self, "model", "d_model", "num_heads", "num_kv_heads", "d_ff", most=65_536)
         require_positive(self, "model", "num_encoder_layers", "num_decoder_layers", most=1_000)
         require_positive(self, "model", "max_positions", "randomize_positions", "window", most=1_048_576)
-        for name in ("dropout", "attention_dropout"):
-            value = getattr(self, name)
-            require(value is None or 0 <= value < 1, f"model.{name} ({value}) must be at least 0 and less than 1")
+        require_share(self, "model", "dropout", "attention_dropout")
         self._check_widths()
         self._check_positions()
 

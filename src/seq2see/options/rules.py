@@ -16,26 +16,29 @@ def require(condition: bool, message: str) -> None:
 
 
 def require_positive(options: object, prefix: str, *names: str, most: float = LARGEST) -> None:
-    """The keys with these names are above 0 and not above `most`, or None.
-
-    Args:
-        options: holds them.
-        prefix: of the keys, as `model`; empty: they have none.
-        names: of the keys.
-        most: the largest that is allowed.
-    """
-    for name in names:
-        value, key = _value_and_key(options, prefix, name)
-        require(value is None or value > 0, f"{key} ({value}) must be positive")
-        _require_at_most(value, key, most)
+    """The keys with these names are None, or above 0 and not above `most`; an empty prefix is for keys without one."""
+    for key, value in _set_ones(options, prefix, names):
+        require(value > 0, f"{key} ({value}) must be positive")
+        require(value <= most, f"{key} ({value}) must be at most {most}")
 
 
 def require_not_negative(options: object, prefix: str, *names: str, most: float = LARGEST) -> None:
-    """The keys with these names are at least 0 and not above `most`, or None; the rest as above."""
+    """The keys with these names are None, or at least 0 and not above `most`."""
+    for key, value in _set_ones(options, prefix, names):
+        require(value >= 0, f"{key} ({value}) must not be negative")
+        require(value <= most, f"{key} ({value}) must be at most {most}")
+
+
+def require_share(options: object, prefix: str, *names: str) -> None:
+    """The keys with these names are None, or at least 0 and less than 1."""
+    for key, value in _set_ones(options, prefix, names):
+        require(0 <= value < 1, f"{key} ({value}) must be at least 0 and less than 1")
+
+
+def _set_ones(options: object, prefix: str, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     for name in names:
-        value, key = _value_and_key(options, prefix, name)
-        require(value is None or value >= 0, f"{key} ({value}) must not be negative")
-        _require_at_most(value, key, most)
+        if getattr(options, name) is not None:
+            yield f"{prefix}.{name}" if prefix else name, getattr(options, name)
 
 
 def require_one_of(value: Any, key: str, choices: tuple[Any, ...]) -> None:
@@ -51,14 +54,6 @@ def require_number_or_share(value: Any, key: str, things: str, whole: str) -> No
     require(
         valid, f"{key} ({value}) must be a whole number of {things}, or a fraction of {whole} above 0 and at most 1.0"
     )
-
-
-def _value_and_key(options: object, prefix: str, name: str) -> tuple[Any, str]:
-    return getattr(options, name), f"{prefix}.{name}" if prefix else name
-
-
-def _require_at_most(value: Any, key: str, most: float) -> None:
-    require(value is None or value <= most, f"{key} ({value}) must be at most {most}")
 
 
 def leaves(values: Any, most: int) -> Iterator[Any]:

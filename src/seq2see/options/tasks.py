@@ -9,22 +9,32 @@ from seq2see.options.rules import require, require_not_negative, require_positiv
 
 
 @dataclass
-class LettersOptions:
-    """`copy`, `reverse`, `sort`: sequences of letters, generated."""
+class GeneratedOptions:
+    """What most tasks that draw their own pairs have in common."""
 
     kind: str
     seed: int = 0  # of the pairs; the top-level `seed` is that of the training
     train_size: int = 10_000  # pairs
     valid_size: int = 500  # pairs
     test_size: int = 1_000  # pairs
-    ood_size: int = 200  # pairs of twice to four times the longest length
+    ood_size: int = 200  # pairs unlike those of training: longer, or combined as never there
+
+    def __post_init__(self) -> None:
+        require_positive(self, "task", "train_size")
+        require_not_negative(self, "task", "valid_size", "test_size", "ood_size")
+
+
+@dataclass
+class LettersOptions(GeneratedOptions):
+    """`copy`, `reverse`, `sort`: sequences of letters. `ood`: twice to four times the longest length."""
+
     min_length: int = 4  # letters
     max_length: int = 12  # letters
     vocab_size: int = 26  # different letters
 
     def __post_init__(self) -> None:
-        require_positive(self, "task", "train_size", "min_length", "vocab_size")
-        require_not_negative(self, "task", "valid_size", "test_size", "ood_size")
+        super().__post_init__()
+        require_positive(self, "task", "min_length", "vocab_size")
         require(
             self.min_length <= self.max_length,
             f"task.min_length ({self.min_length}) must not exceed task.max_length ({self.max_length})",
@@ -33,41 +43,28 @@ class LettersOptions:
 
 
 @dataclass
-class TranslationOptions:
-    """`translation`: a small English-German grammar, generated."""
+class TranslationOptions(GeneratedOptions):
+    """`translation`: a small English-German grammar. `ood`: twice to four times the longest length."""
 
     kind: str = "translation"
-    seed: int = 0  # of the pairs; the top-level `seed` is that of the training
     train_size: int = 40_000  # pairs
-    valid_size: int = 500  # pairs
-    test_size: int = 1_000  # pairs
-    ood_size: int = 200  # pairs of twice to four times the longest length
-
-    def __post_init__(self) -> None:
-        require_positive(self, "task", "train_size")
-        require_not_negative(self, "task", "valid_size", "test_size", "ood_size")
 
 
 OWN_NUMBERS = ("digits", "en", "de", "zh")  # forms of numbers with a known alignment; others come from num2words
 
 
 @dataclass
-class NumbersOptions:
-    """`numbers`: from digits to words, or from the words of one language to those of another; generated."""
+class NumbersOptions(GeneratedOptions):
+    """`numbers`: from digits to words, or from those of one language to those of another. `ood`: digits elsewhere."""
 
     kind: str = "numbers"
-    seed: int = 0  # of the pairs; the top-level `seed` is that of the training
     source: str = "digits"  # digits, en, de, zh, or any language of the num2words package
     target: str = "en"
     max_number: int = 999_999  # numbers are 0 to this
-    train_size: int = 10_000  # pairs
-    valid_size: int = 500  # pairs
-    test_size: int = 1_000  # pairs
-    ood_size: int = 200  # pairs whose parts were trained on, but never in this place
 
     def __post_init__(self) -> None:
-        require_positive(self, "task", "train_size", "max_number")
-        require_not_negative(self, "task", "valid_size", "test_size", "ood_size")
+        super().__post_init__()
+        require_positive(self, "task", "max_number")
         require(
             self.source != self.target,
             f"task.source and task.target are both {self.source}: choose two forms, as digits and en",
@@ -75,21 +72,15 @@ class NumbersOptions:
 
 
 @dataclass
-class DatesOptions:
-    """`dates`: from many written forms to ISO 8601; generated."""
+class DatesOptions(GeneratedOptions):
+    """`dates`: from many written forms to ISO 8601. `ood`: a form and a month that never met in training."""
 
     kind: str = "dates"
-    seed: int = 0  # of the pairs; the top-level `seed` is that of the training
     first_year: int = 1900
     last_year: int = 2099
-    train_size: int = 10_000  # pairs
-    valid_size: int = 500  # pairs
-    test_size: int = 1_000  # pairs
-    ood_size: int = 200  # pairs of a form and a month that were trained on, but never together
 
     def __post_init__(self) -> None:
-        require_positive(self, "task", "train_size")
-        require_not_negative(self, "task", "valid_size", "test_size", "ood_size")
+        super().__post_init__()
         for name in ("first_year", "last_year"):
             year = getattr(self, name)
             require(1000 <= year <= 9999, f"task.{name} ({year}) must have four digits")
@@ -116,7 +107,8 @@ class ScanOptions:
 
     def __post_init__(self) -> None:
         require_positive(self, "task", "train_size", "length_cutoff", "num_shots")
-        require_not_negative(self, "task", "valid_size", "num_composed", "num_fillers")
+        require_not_negative(self, "task", "valid_size", "num_composed")
+        require_not_negative(self, "task", "num_fillers", most=3)
         for key, split in (
             ("length_cutoff", ScanSplit.length),
             ("num_composed", ScanSplit.addprim_jump),
@@ -131,39 +123,50 @@ class ScanOptions:
             )
         fraction = self.train_fraction
         require(fraction is None or 0 < fraction < 1, f"task.train_fraction ({fraction}) must be between 0 and 1")
-        require(
-            self.num_fillers is None or self.num_fillers <= 3, f"task.num_fillers ({self.num_fillers}) must be 0 to 3"
-        )
 
 
 @dataclass
-class FilesOptions:
-    """`files`: your own pairs. What is left out of `valid` and `test` is split off the training pairs."""
+class GivenOptions:
+    """What the tasks that read pairs have in common."""
 
-    kind: str = "files"
-    train: Any = None  # files of pairs: a path, a glob or several; or parallel ones: [a, b], {source: a, target: b}
-    valid: Any = None
-    test: Any = None
-    source: Any = None  # column, by name or 0-based number; None: the first of two
+    kind: str
+    source: Any = None  # column, by name or 0-based number; files: None: the first of two; hub: or a language
     target: Any = None
     features: Any = None  # column of tags that are put before the source
     features_separator: str = ";"
     train_size: int | None = None  # pairs; None: all
 
     def __post_init__(self) -> None:
+        require_positive(self, "task", "train_size")
+        require(bool(self.features_separator), "task.features_separator must not be empty")
+        require(
+            not set("\t\r\n") & set(self.features_separator),
+            f"task.features_separator ({self.features_separator!r}) must not hold a tab or a line end: choose another",
+        )
+
+
+@dataclass
+class FilesOptions(GivenOptions):
+    """`files`: your own pairs. What is left out of `valid` and `test` is split off the training pairs."""
+
+    kind: str = "files"
+    train: Any = None  # files of pairs: a path, a glob or several; or parallel ones: [a, b], {source: a, target: b}
+    valid: Any = None
+    test: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         require(
             self.train is not None,
             "task.train is missing: name your file of pairs, as in task=files task.train=pairs.tsv",
         )
         for name in ("train", "valid", "test"):
             require_files(getattr(self, name), f"task.{name}")
-        require_positive(self, "task", "train_size")
         require_both_columns(self.source, self.target)
-        _check_separator(self.features_separator)
 
 
 @dataclass
-class HubOptions:
+class HubOptions(GivenOptions):
     """`hub`: pairs through `datasets`: a data set's name on the hub, or a folder laid out like one or saved to disk."""
 
     kind: str = "hub"
@@ -172,13 +175,9 @@ class HubOptions:
     train_split: str | None = None  # name of the split to train on; None: train
     valid_split: str | None = None  # None: validation, valid, val or dev; split off training if there is none
     test_split: str | None = None  # None: test; split off training if there is none
-    source: Any = None  # column by name or 0-based number, or a language of a `translation` column
-    target: Any = None
-    features: Any = None  # column of tags that are put before the source
-    features_separator: str = ";"
-    train_size: int | None = None  # pairs; None: all
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require(
             self.path is not None,
             "task.path is missing: name a data set or a folder, as in task=hub task.path=FOLDER task.source=en "
@@ -195,17 +194,14 @@ class HubOptions:
             f"task.train_split ({self.train_split}), task.valid_split ({self.valid_split}) and task.test_split "
             f"({self.test_split}) must differ: choose a split once",
         )
-        require_positive(self, "task", "train_size")
-        _check_separator(self.features_separator)
 
 
 def require_files(value: Any, key: str) -> None:
     """A value names files in one of the ways in which `tasks.paths.files_of` reads it, or none."""
     names = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    are_paths = bool(names) and all(isinstance(name, str | Path) for name in names)
     require(
-        value is None
-        or (bool(names) and all(isinstance(name, str | Path) for name in names))
-        and (not isinstance(value, dict) or set(value) == {"source", "target"}),
+        value is None or are_paths and (not isinstance(value, dict) or set(value) == {"source", "target"}),
         f"{key} ({value}) must be a path, a glob or several of files that hold pairs, or two parallel files, as in "
         f"{key}=[a.src,a.tgt] or {key}='{{source: a.txt, target: b.txt}}'",
     )
@@ -216,14 +212,6 @@ def require_both_columns(source: Any, target: Any) -> None:
     require(
         (source is None) == (target is None),
         f"task.source ({source}) and task.target ({target}) go together: set both, or neither",
-    )
-
-
-def _check_separator(separator: str) -> None:
-    require(bool(separator), "task.features_separator must not be empty")
-    require(
-        not set("\t\r\n") & set(separator),
-        f"task.features_separator ({separator!r}) must not hold a tab or a line end: choose another",
     )
 
 

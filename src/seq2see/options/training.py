@@ -1,9 +1,9 @@
-"""How a model is trained: the optimiser, Lightning's Trainer, and which checkpoint is best."""
+"""How a model is trained: text to ids and batches, the optimiser, Lightning's Trainer, and which checkpoint is best."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from seq2see.options.enums import Schedule
+from seq2see.options.enums import Normalize, OnBadLine, Schedule, TokenizerKind
 from seq2see.options.rules import (
     ACCELERATORS,
     LARGEST,
@@ -12,23 +12,82 @@ from seq2see.options.rules import (
     require_number_or_share,
     require_one_of,
     require_positive,
+    require_share,
 )
 
-PRECISIONS = (
-    16,
-    32,
-    64,
-    "16",
-    "32",
-    "64",
-    "bf16",
-    "16-mixed",
-    "bf16-mixed",
-    "16-true",
-    "bf16-true",
-    "32-true",
-    "64-true",
-)
+NUM_SPECIAL = 4  # entries of a vocabulary that are no text: PAD, BOS, EOS and UNK
+LEAST_BPE = NUM_SPECIAL + 256  # an entry for each byte, so that every text can be spelled
+PRECISIONS = (16, 32, 64, *"16 32 64 bf16 16-mixed bf16-mixed 16-true bf16-true 32-true 64-true".split())
+SCORES = ("exact_match", "bleu", "chrf", "cer", "wer", "ser", "loss", "token_accuracy")  # that can choose a checkpoint
+LOWER_IS_BETTER = ("cer", "wer", "ser", "loss")
+
+
+@dataclass
+class TokenizerOptions:
+    """How text becomes ids."""
+
+    source: TokenizerKind | None = None
+    target: TokenizerKind | None = None
+    vocab_size: int | None = None  # entries at most, special ones included; None: all for word and char, some for bpe
+    shared: bool | None = None  # one vocabulary for both sides
+    normalize: Normalize = Normalize.nfc
+
+    def __post_init__(self) -> None:
+        require_positive(self, "tokenizer", "vocab_size")
+        size, kinds = self.vocab_size, (self.source, self.target)
+        require(
+            size is None or size > NUM_SPECIAL,
+            f"tokenizer.vocab_size ({size}) must be more than {NUM_SPECIAL}, the special symbols",
+        )
+        require(
+            size is None or size >= LEAST_BPE or TokenizerKind.bpe not in kinds,
+            f"tokenizer.vocab_size ({size}) must be at least {LEAST_BPE} for bpe, which has an entry for "
+            f"each of 256 bytes and {NUM_SPECIAL} special symbols: raise it, or choose char or word for both sides",
+        )
+        if self.source and self.target:  # else this is checked when they have been chosen from the data
+            require(
+                not self.shared or self.source is self.target,
+                f"tokenizer.shared needs one kind on both sides, but tokenizer.source is {self.source.value} and "
+                f"tokenizer.target is {self.target.value}",
+            )
+
+
+@dataclass
+class DataOptions:
+    """How pairs become batches."""
+
+    batch_size: int | None = None  # pairs a batch
+    batch_tokens: int | None = None  # padded source and target tokens a batch
+    max_length: int | None = None  # tokens a side, EOS included; longer pairs are dropped in training
+    num_workers: int = 0  # processes beside the training one
+    on_bad_line: OnBadLine = OnBadLine.error
+    delimiter: str | None = None  # between the columns of a text file: a character, or `tab`; None: by the file's name
+    encoding: str = "utf-8"  # of text files
+
+    def __post_init__(self) -> None:
+        require_text_format(self.delimiter, self.encoding)
+        require_positive(self, "data", "batch_size", "batch_tokens", "max_length")
+        require_not_negative(self, "data", "num_workers", most=1_000)
+        require(
+            self.batch_size is None or self.batch_tokens is None,
+            f"data.batch_size ({self.batch_size}) and data.batch_tokens ({self.batch_tokens}) exclude each other: "
+            "set one",
+        )
+
+
+def require_text_format(delimiter: str | None, encoding: str | None) -> None:
+    """A delimiter can stand between columns, and Python knows the encoding; None: not set."""
+    require(
+        delimiter is None or delimiter == "tab" or (len(delimiter) == 1 and delimiter not in '"\r\n\0'),
+        f"data.delimiter ({delimiter}) must be one character, no quote mark and no line end, or tab",
+    )
+    try:
+        is_known = isinstance("".encode(encoding or "utf-8"), bytes)
+    except (LookupError, ValueError):
+        is_known = False
+    require(
+        is_known, f"data.encoding ({encoding}) must be an encoding that Python knows, as utf-8, utf-16-le or cp1252"
+    )
 
 
 @dataclass
@@ -47,11 +106,7 @@ class OptimOptions:
         require_positive(self, "optim", "lr")
         require(self.ema is None or 0 < self.ema < 1, f"optim.ema ({self.ema}) must be between 0 and 1, such as 0.999")
         require_not_negative(self, "optim", "weight_decay", "warmup_steps")
-        smoothing = self.label_smoothing
-        require(
-            smoothing is None or 0 <= smoothing < 1,
-            f"optim.label_smoothing ({smoothing}) must be at least 0 and less than 1",
-        )
+        require_share(self, "optim", "label_smoothing")
         require(
             len(self.betas) == 2 and all(0 <= beta < 1 for beta in self.betas),
             f"optim.betas ({self.betas}) must be two numbers, each at least 0 and less than 1",
@@ -91,10 +146,10 @@ class TrainerOptions:
         require_one_of(self.accelerator, "trainer.accelerator", ACCELERATORS)
         require_one_of(self.precision, "trainer.precision", PRECISIONS)
         numbers = self.devices if isinstance(self.devices, list) else [self.devices]
-        valid = bool(numbers) and all(type(number) is int for number in numbers)
-        valid = valid and min(numbers) >= (0 if isinstance(self.devices, list) else 1)
+        are_numbers = bool(numbers) and all(type(number) is int for number in numbers)
+        least = 0 if isinstance(self.devices, list) else 1
         require(
-            valid or self.devices in (-1, "auto"),
+            self.devices in (-1, "auto") or are_numbers and min(numbers) >= least,
             f"trainer.devices ({self.devices}) must be a number of devices, a list of them as [0,1], -1 or auto",
         )
 
@@ -112,11 +167,6 @@ def seconds_of(max_time: str) -> int:
     total = ((days * 24 + hours) * 60 + minutes) * 60 + seconds
     require(0 < total <= LARGEST, f"trainer.max_time ({max_time}) must be more than nothing, and at most 68 years")
     return total
-
-
-# what a best checkpoint can be chosen by
-SCORES = ("exact_match", "bleu", "chrf", "cer", "wer", "ser", "loss", "token_accuracy")
-LOWER_IS_BETTER = ("cer", "wer", "ser", "loss")
 
 
 @dataclass

@@ -10,8 +10,7 @@ from typing import Any
 from seq2see.options import (
     OWN_NUMBERS,
     TINY,
-    FilesOptions,
-    HubOptions,
+    GivenOptions,
     LettersOptions,
     NumbersOptions,
     ScanOptions,
@@ -23,6 +22,7 @@ from seq2see.tasks import Pair
 from seq2see.text import untagged
 
 Values = dict[str, dict[str, Any]]  # of the options, by part and name
+OF_TOKENS = ("loss", "token_accuracy")  # scores of teacher-forced tokens
 SMALL = {"d_model": 256, "num_heads": 4, "num_encoder_layers": 3, "num_decoder_layers": 3, "d_ff": 1024}
 
 
@@ -76,6 +76,16 @@ class Facts:
         return min(self.words_a_source, self.words_a_target) >= 2 and not has_symbols
 
 
+def telling_scores(facts: Facts, select: str | None) -> list[str]:
+    """The scores that say most about outputs like these, the most telling ones first.
+
+    Exact match; then the error rate of symbols or of the characters of single words, or BLEU where words are several;
+    and the score that chooses the best checkpoint, if it is another one. BLEU of single words means nothing.
+    """
+    natural = "ser" if facts.target_symbols else "cer" if facts.words_a_target < 2 else "bleu"
+    return list(dict.fromkeys(["exact_match", natural, *([select] if select not in (None, *OF_TOKENS) else [])]))
+
+
 def _num_symbols(lines: Sequence[list[str]]) -> int:
     """How many different symbols lines of phones, syllables or spelled letters have; 0 for lines of something else.
 
@@ -106,7 +116,7 @@ def choose(options: TrainOptions, facts: Facts) -> tuple[TrainOptions, list[str]
     Returns:
         The filled options, and one line for each choice that followed from the data, "key=value (reason)".
     """
-    if not isinstance(options.task, FilesOptions | HubOptions):
+    if not isinstance(options.task, GivenOptions):
         return _filled(options, _for_generated(options.task)), []
     filled = _filled(options, _for_files(options.tokenizer, facts))
     return filled, _explain(options, filled, facts)
@@ -126,9 +136,14 @@ def _filled(options: TrainOptions, values: Values) -> TrainOptions:
 
 
 def _for_generated(task: Any) -> Values:
-    """Generated pairs have no noise and no end: no dropout, no smoothing, and every word is in the vocabulary."""
+    """Generated pairs have no noise and no end: no dropout, no smoothing, and every word is in the vocabulary.
+
+    Tokens are words, but where a package writes numbers in its own way: then a word may be a whole number.
+    """
     long = isinstance(task, ScanOptions)  # up to 48 actions: 8e-3 does not settle
-    kinds = {side: _kind_for_generated(task, side) for side in ("source", "target")}
+    kinds = dict.fromkeys(("source", "target"), TokenizerKind.word)
+    if isinstance(task, NumbersOptions):
+        kinds |= {side: TokenizerKind.char for side in kinds if getattr(task, side) not in OWN_NUMBERS}
     return {
         "tokenizer": {**kinds, "shared": isinstance(task, LettersOptions)},
         "data": {"batch_size": 128},
@@ -138,12 +153,6 @@ def _for_generated(task: Any) -> Values:
         "training": {"select": "loss"},  # of all pairs; exact matches of 200 are a lottery
         "decode": {"batch_size": 128},
     }
-
-
-def _kind_for_generated(task: Any, side: str) -> TokenizerKind:
-    """Words, but where a package writes numbers in its own way: then a word may be a whole number."""
-    foreign = isinstance(task, NumbersOptions) and getattr(task, side) not in OWN_NUMBERS
-    return TokenizerKind.char if foreign else TokenizerKind.word
 
 
 def _for_files(tokenizer: TokenizerOptions, facts: Facts) -> Values:
@@ -162,16 +171,17 @@ def _for_files(tokenizer: TokenizerOptions, facts: Facts) -> Values:
         "model": {**sizes, "dropout": 0.1},
         "optim": {"lr": lr, "warmup_steps": 200, "label_smoothing": 0.1},
         "trainer": {"max_steps": min(max(2_000, facts.num_pairs // 10), 20_000)},
-        "training": {"select": _select(facts)},
+        "training": {"select": _select(facts)[0]},
         "decode": {"batch_size": 64},
     }
 
 
-def _select(facts: Facts) -> str:
+def _select(facts: Facts) -> tuple[str, str]:
     """Exact match for words; for sentences BLEU, or chrF if more than a quarter (as of names) are too short for it."""
     if not facts.is_text:
-        return "exact_match"
-    return "chrf" if facts.short_targets > 0.25 else "bleu"
+        return "exact_match", "words or symbols: an output is right as a whole, or wrong"
+    reason = f"sentences: {facts.short_targets:.0%} of the targets have fewer than four words"
+    return ("chrf", f"{reason}, too few for bleu") if facts.short_targets > 0.25 else ("bleu", reason)
 
 
 def _explain(before: TrainOptions, after: TrainOptions, facts: Facts) -> list[str]:
@@ -187,7 +197,7 @@ def _explain(before: TrainOptions, after: TrainOptions, facts: Facts) -> list[st
         "data": f"{facts.letters_a_pair:.0f} characters a pair",
         "optim": "the model's size",
         "trainer": f"{facts.num_pairs:,} pairs",
-        "training": f"{kind}: {facts.short_targets:.0%} of the targets have fewer than four words",
+        "training": _select(facts)[1],
     }
     lines = []
     for name, reason in reasons.items():

@@ -1,7 +1,8 @@
-"""What a training costs: operations, tokens a second, memory, and how much of the machine it made use of."""
+"""What a training will take and has cost: seconds, operations, tokens a second, memory, and the machine made use of."""
 
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -9,11 +10,12 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from seq2see.data import Batch
-from seq2see.runs.prepare import Prepared, train_loader
+from seq2see.runs.prepare import TrainingSetup, train_loader
 from seq2see.training.objective import objective_of
 
-NUM_BATCHES = 3  # whose operations are counted
+NUM_TRIALS = 3  # batches whose time is measured, and whose operations are counted
 SIDE, PRODUCTS = 1024, 3  # of the square matrices whose products are the machine's peak
+ALL_ELSE = 1.15  # the optimiser, validations and logging, beside forward and backward
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,13 @@ class Cost:
     peak_memory: int | None
 
     @classmethod
-    def of(cls, prepared: Prepared, *, steps: int, tokens: int, seconds: float) -> "Cost":
+    def of(cls, setup: TrainingSetup, *, steps: int, tokens: int, seconds: float) -> "Cost":
         """Of so many steps on so many target tokens in so many seconds of training; takes a moment to measure."""
-        flops = _step_flops(prepared)
+        with FlopCounterMode(display=False) as counter:
+            num_batches = sum(1 for _ in _trials(setup, NUM_TRIALS))
+        flops = counter.get_total_flops() / max(num_batches, 1) * setup.options.trainer.accumulate_grad_batches
         seconds = max(seconds, 1e-9)
-        on_cpu = next(prepared.trained.model.parameters()).device.type == "cpu"
+        on_cpu = next(setup.trained.model.parameters()).device.type == "cpu"
         peak = matrix_peak(SIDE, PRODUCTS, rounds=3) if on_cpu else None
         return cls(flops, tokens / seconds, flops * steps / seconds, peak, _peak_memory())
 
@@ -53,6 +57,28 @@ class Cost:
         return ", ".join(parts)
 
 
+def expected_seconds(setup: TrainingSetup) -> float:
+    """Seconds that the training will take: its limit, or what a few steps lead to expect, whichever is less."""
+    limit = setup.budget.max_seconds or float("inf")
+    if setup.budget.max_steps is None:
+        return limit
+    times = [time.monotonic() for _ in _trials(setup, NUM_TRIALS + 1)]  # the first one warms up
+    seconds_a_batch = (times[-1] - times[0]) / max(len(times) - 1, 1)
+    num_batches = setup.budget.max_steps * setup.options.trainer.accumulate_grad_batches
+    return min(seconds_a_batch * num_batches * ALL_ELSE, limit)
+
+
+def _trials(setup: TrainingSetup, num_batches: int) -> Iterator[None]:
+    """Goes forward and backward through one batch after the other; no trace is left in weights or random state."""
+    model, smoothing = setup.trained.model, setup.options.optim.label_smoothing or 0.0
+    device = next(model.parameters()).device
+    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        for batch in islice(train_loader(setup.options, setup.train), num_batches):
+            objective_of(model, Batch(*(part.to(device) for part in batch)), smoothing=smoothing).objective.backward()
+            yield
+    model.zero_grad(set_to_none=True)
+
+
 def matrix_peak(side: int, products: int, *, rounds: int) -> float:
     """Floating-point operations a second of float32 products of square matrices: the best of some rounds."""
     matrix, best = torch.randn(side, side), float("inf")
@@ -62,20 +88,6 @@ def matrix_peak(side: int, products: int, *, rounds: int) -> float:
             torch.mm(matrix, matrix)
         best = min(best, (time.perf_counter() - start) / products)
     return 2 * side**3 / best
-
-
-def _step_flops(prepared: Prepared) -> float:
-    """Mean over a few batches; leaves no trace in the weights or the random state."""
-    model, loader = prepared.trained.model, train_loader(prepared.options, prepared.train)
-    counts = []
-    with torch.random.fork_rng(devices=[]), torch.enable_grad():
-        for batch in islice(loader, NUM_BATCHES):
-            with FlopCounterMode(display=False) as counter:
-                device = next(model.parameters()).device
-                objective_of(model, Batch(*(part.to(device) for part in batch)), smoothing=0.0).objective.backward()
-            counts.append(counter.get_total_flops())
-    model.zero_grad(set_to_none=True)
-    return sum(counts) / max(len(counts), 1) * prepared.options.trainer.accumulate_grad_batches
 
 
 def _peak_memory() -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from seq2see.options import Normalize, TokenizerKind
-from seq2see.options.text import NUM_SPECIAL
+from seq2see.options.training import NUM_SPECIAL
 from seq2see.tasks import Pair
 from seq2see.tasks.progress import watched
 from seq2see.text import UNK, Tokenizer, normalize, parted, untagged

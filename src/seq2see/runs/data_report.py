@@ -17,7 +17,7 @@ from rich.text import Text
 from seq2see.atomic_write import write_text
 from seq2see.options import DataReportOptions, InitTokenizer, tag_separator
 from seq2see.options.plain import to_plain
-from seq2see.options.text import NUM_SPECIAL
+from seq2see.options.training import NUM_SPECIAL
 from seq2see.runs.choices import Facts, choose
 from seq2see.runs.data import task_of
 from seq2see.runs.data_counts import Leak, Repeats, SplitCounts, Vocabulary, count_split, keys_of

@@ -11,14 +11,9 @@ from seq2see.options import TrainOptions
 from seq2see.options.plain import to_plain
 from seq2see.runs.config import config_folder
 
-NEUTRAL = (
-    "seed",
-    "run_dir",
-    "init_tokenizer",
-    "logger",
-    "attention_log",
-)  # keys that do not change what a recipe is
+NEUTRAL = ("seed", "run_dir", "init_tokenizer", "logger", "attention_log")  # do not change what a recipe is
 NEUTRAL_TRAINER = ("accelerator", "devices", "log_every_n_steps")
+NEUTRAL_DATA = ("num_workers", "encoding")  # the latter is of files: no recipe reads any
 
 
 @dataclass(frozen=True)
@@ -42,19 +37,19 @@ class Expected:
 
 
 def fingerprint(options: TrainOptions) -> str:
-    """The same for two runs that differ in nothing that matters but the seed; hex."""
+    """The same for two runs that differ in nothing that matters but the seed; hex.
+
+    What is left open counts as not there, so that a new key that nobody sets leaves a recipe the same.
+    """
     plain = to_plain(options)
-    for name in NEUTRAL:
-        del plain[name]
-    for name in NEUTRAL_TRAINER:
-        del plain["trainer"][name]
-    del plain["data"]["num_workers"], plain["data"]["encoding"]  # of files: no recipe reads any
+    for part, names in ((plain, NEUTRAL), (plain["trainer"], NEUTRAL_TRAINER), (plain["data"], NEUTRAL_DATA)):
+        for name in names:
+            del part[name]
     plain["task"].pop("ood_size", None)
     return hashlib.blake2b(json.dumps(_set(plain), sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def _set(plain: Any) -> Any:
-    """Without what is left open, so that a new key that nobody sets leaves a recipe the same."""
     if isinstance(plain, dict):
         return {name: _set(value) for name, value in plain.items() if value is not None}
     return plain
@@ -62,11 +57,11 @@ def _set(plain: Any) -> Any:
 
 def expected_of(options: TrainOptions) -> Expected | None:
     """What to expect of a run with these options, nothing left open; None if no recipe is exactly so."""
-    file = config_folder() / "expected.yaml"
-    if not file.is_file():
-        return None
     own = fingerprint(options)
-    for recipe, entry in (yaml.safe_load(file.read_text(encoding="utf-8")) or {}).items():
-        if entry["fingerprint"] == own:
-            return Expected(recipe, entry["scores"], entry["seeds"])
-    return None
+    recipes = yaml.safe_load((config_folder() / "expected.yaml").read_text(encoding="utf-8"))
+    found = (
+        Expected(name, recipe["scores"], recipe["seeds"])
+        for name, recipe in recipes.items()
+        if recipe["fingerprint"] == own
+    )
+    return next(found, None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from seq2see.runs.folder import LOCK, RunFolder
 
 if TYPE_CHECKING:  # torch takes a second
-    from seq2see.runs.prepare import Prepared
+    from seq2see.runs.prepare import TrainingSetup as Prepared
 
 OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 

@@ -16,7 +16,8 @@ from seq2see.maps import AttentionLog
 from seq2see.options import LoggerKind, TrainOptions
 from seq2see.runs.cost import Cost
 from seq2see.runs.folder import RunFolder
-from seq2see.runs.prepare import Prepared, steps_an_epoch, train_loader
+from seq2see.runs.prepare import TrainingSetup as Prepared
+from seq2see.runs.prepare import steps_an_epoch, train_loader
 from seq2see.runs.resume import Earlier
 from seq2see.runs.signals import asked, held, listen_again
 from seq2see.runs.terminal import Terminal, TrainingDisplay
@@ -87,7 +88,10 @@ def fit(
     options, budget = prepared.options, prepared.budget
     module = _module(prepared).to(DTYPES.get(options.trainer.precision))
     display = TrainingDisplay(
-        terminal, budget, () if module.references is None else module.references.scorer.references[0]
+        terminal,
+        budget,
+        () if module.references is None else module.references.scorer.references[0],
+        prepared.telling_scores,
     )
     assert options.training.select is not None
     pace = Pace(budget, validate_every=_validate_every(options, prepared.train))

@@ -1,13 +1,12 @@
 """A run that starts from a trained model: its shape, its tokenizers, and its weights, each row with its symbol."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
 
 from seq2see.decoding import Content, find_checkpoint, read_content, require_finite
-from seq2see.options import InitTokenizer, TrainOptions
+from seq2see.options import InitTokenizer, TokenizerKind, TrainOptions
 from seq2see.options.plain import to_plain
 from seq2see.text import UNK, Tokenizer
 from seq2see.transformer import Transformer
@@ -33,12 +32,12 @@ def read_init(init: str) -> Content:
 
 
 def keys_of(content: Content, init_tokenizer: str) -> dict[str, Any]:
-    """The keys, as plain values, that a run takes from the checkpoint that it starts from."""
-    options, keeps = content.options, init_tokenizer == InitTokenizer.keep.value
-    of_model = {f"model.{name}": value for name, value in to_plain(options.model).items()}
-    names = (*OF_THE_IDS, "vocab_size") if keeps else OF_THE_IDS
-    of_ids = {f"tokenizer.{name}": value for name, value in to_plain(options.tokenizer).items() if name in names}
-    return {key: value for key, value in of_model.items() if key not in FREE} | of_ids
+    """The keys, as plain values, that a run takes from the checkpoint that it starts from, unless they are typed."""
+    of_model, of_ids = to_plain(content.options.model), to_plain(content.options.tokenizer)
+    names = (*OF_THE_IDS, "vocab_size") if init_tokenizer == InitTokenizer.keep.value else OF_THE_IDS
+    keys = {f"model.{name}": value for name, value in of_model.items()}
+    keys |= {f"tokenizer.{name}": of_ids[name] for name in names}
+    return {key: value for key, value in keys.items() if key not in FREE}
 
 
 def begin(options: Options) -> tuple[Options, Content | None]:
@@ -50,26 +49,23 @@ def begin(options: Options) -> tuple[Options, Content | None]:
     if options.init is None:
         return options, None
     content = read_init(options.init)
-    parts = {}
-    for part, names in _fixed(options).items():
-        here, there = getattr(options, part), getattr(content.options, part)
-        for name in names:
-            own, its = to_plain(getattr(here, name)), to_plain(getattr(there, name))
-            if own is not None and own != its:
-                more = ", or set init_tokenizer=new" if part == "tokenizer" and name != "shared" else ""
-                raise ValueError(
-                    f"{part}.{name} ({own}) is not that of init={options.init} ({its}), whose weights are made for "
-                    f"it: leave {part}.{name} out{more}, or leave init out and train from the beginning"
-                )
-        parts[part] = replace(here, **{name: getattr(there, name) for name in names})
+    of_ids = OF_THE_IDS if options.init_tokenizer is InitTokenizer.keep else ("shared",)
+    taken: dict[str, dict[str, Any]] = {"model": {}, "tokenizer": {}}
+    for key in keys_of(content, options.init_tokenizer.value):
+        part, name = key.split(".")
+        if part == "tokenizer" and name not in of_ids:
+            continue
+        value = getattr(getattr(content.options, part), name)
+        own, its = to_plain(getattr(getattr(options, part), name)), to_plain(value)
+        if own is not None and own != its:
+            more = ", or set init_tokenizer=new" if part == "tokenizer" and name != "shared" else ""
+            raise ValueError(
+                f"{key} ({own}) is not that of init={options.init} ({its}), whose weights are made for "
+                f"it: leave {key} out{more}, or leave init out and train from the beginning"
+            )
+        taken[part][name] = value
+    parts = {part: replace(getattr(options, part), **values) for part, values in taken.items()}
     return replace(options, **parts, init=str(content.file.absolute())), content
-
-
-def _fixed(options: TrainOptions) -> dict[str, tuple[str, ...]]:
-    """The keys that the checkpoint decides."""
-    of_model = tuple(field.name for field in fields(options.model) if f"model.{field.name}" not in FREE)
-    keeps = options.init_tokenizer is InitTokenizer.keep
-    return {"model": of_model, "tokenizer": OF_THE_IDS if keeps else ("shared",)}
 
 
 @torch.no_grad()
@@ -84,37 +80,36 @@ def take_weights(model: Transformer, content: Content, source: Tokenizer, target
     Source:
         The mean: Hewitt 2021, "Initializing New Word Embeddings for Pretrained Language Models".
     """
-    ids = {
-        "source_embedding.weight": source.ids_in(content.source_tokenizer),
-        "target_embedding.weight": target.ids_in(content.target_tokenizer),
-        "output_proj.weight": target.ids_in(content.target_tokenizer),
-    }
+    source_ids, target_ids = source.ids_in(content.source_tokenizer), target.ids_in(content.target_tokenizer)
     weights = content.weights
-    for name, known in ids.items():
-        begin = model.get_parameter(name)
-        if begin is model.output_proj.weight:
-            begin = weights[name][UNK + 1 :].mean(0).expand_as(begin)
-        weights[name] = _by_symbol(begin, weights[name], known)
+    for name, there in (
+        ("source_embedding.weight", source_ids),
+        ("target_embedding.weight", target_ids),
+        ("output_proj.weight", target_ids),
+    ):
+        rows = model.get_parameter(name)
+        if rows is model.output_proj.weight:
+            rows = weights[name][UNK + 1 :].mean(0).expand_as(rows)
+        rows = rows.clone()
+        known = [number for number, other in enumerate(there) if other is not None]
+        rows[known] = weights[name][[other for other in there if other is not None]]
+        weights[name] = rows
     model.load_state_dict(weights)
-
-
-def _by_symbol(begin: Tensor, rows: Tensor, known: list[int | None]) -> Tensor:
-    moved = begin.clone()
-    here = [number for number, there in enumerate(known) if there is not None]
-    moved[here] = rows[[there for there in known if there is not None]]
-    return moved
 
 
 def note_of(content: Content, options: TrainOptions, source: Tokenizer, target: Tokenizer) -> str:
     """What a person should know of the beginning."""
-    sides = [("source", source, content.source_tokenizer), ("target", target, content.target_tokenizer)]
+    sides = {"source ": (source, content.source_tokenizer), "target ": (target, content.target_tokenizer)}
     if options.tokenizer.shared:
-        sides = [("", source, content.source_tokenizer)]
+        sides = {"": sides["source "]}
     news = []
-    for side, tokenizer, before in sides:
+    for side, (tokenizer, before) in sides.items():
         new = [number for number, known in enumerate(tokenizer.ids_in(before)) if known is None]
         if new:
             shown = ", ".join(tokenizer.tokens(new[:_SHOWN])) + (", ..." if len(new) > _SHOWN else "")
-            news.append(f"{len(new):,} new {side} symbol{'s' * (len(new) > 1)}: {shown}".replace("  ", " "))
+            what = "symbols" if len(new) > 1 else "symbol"
+            if tokenizer.kind is TokenizerKind.word:
+                what += " (each is what stands between spaces)"
+            news.append(f"{len(new):,} new {side}{what}: {shown}")
     kept = "kept" if options.init_tokenizer is InitTokenizer.keep else "new"
     return f"init: {content.file}, step {content.step:,}, tokenizers {kept}; {'; '.join(news) or 'no new symbols'}"

@@ -9,15 +9,15 @@ import torch
 from seq2see.data import EncodedPairs, Loader, make_loader
 from seq2see.decoding import Content, LengthLimit, TranslationModel, bounded, device_of
 from seq2see.options import (
-    FilesOptions,
-    HubOptions,
+    GivenOptions,
     InitTokenizer,
+    ModelOptions,
     Position,
     TrainerOptions,
     TrainOptions,
     seconds_of,
 )
-from seq2see.runs.choices import choose
+from seq2see.runs.choices import choose, telling_scores
 from seq2see.runs.corpus import corpus_of
 from seq2see.runs.data import with_whole_paths
 from seq2see.runs.init import begin, note_of, take_weights
@@ -32,27 +32,49 @@ FEW_VALIDATION = 10  # a single pair is a tenth of the score then
 
 
 @dataclass
-class Prepared:
-    """All that stands before the first step."""
+class TrainingSetup:
+    """What is trained, on what, and how.
+
+    Args:
+        options: the run's, with nothing left open.
+        notes: what people should know of the data and of the choices that followed from them.
+        task: gives the pairs of the other splits.
+        train: the training pairs as ids.
+        valid: the validation pairs as ids.
+        valid_pairs: the same as text.
+        budget: when the training ends.
+        trained: the new model, and what is needed to use it.
+        telling_scores: names of the scores that say most of such outputs, the most telling first.
+        digests: of the pairs, by split, by which a run that goes on knows them again.
+    """
 
     options: TrainOptions
     notes: list[str]
     task: Task
-    source_tokenizer: Tokenizer
-    target_tokenizer: Tokenizer
     train: EncodedPairs
     valid: EncodedPairs
     valid_pairs: Sequence[Pair]
     budget: Budget
     trained: TranslationModel
+    telling_scores: list[str]
     digests: dict[str, Plain]
+
+    @property
+    def source_tokenizer(self) -> Tokenizer:
+        """Of the model."""
+        return self.trained.source_tokenizer
+
+    @property
+    def target_tokenizer(self) -> Tokenizer:
+        """Of the model."""
+        return self.trained.target_tokenizer
 
     def about(self) -> dict[str, Any]:
         """What a checkpoint of the run says beside its weights, in plain values."""
         return {**self.trained.describe(), PAIRS: self.digests}
 
 
-def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Prepared:
+def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> TrainingSetup:
     """Pairs, tokenizers, ids and the model; nothing is written but to the cache.
 
     Args:
@@ -71,45 +93,62 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Prepare
     else:
         init, known = None, goes_on if PAIRS in goes_on.about else None
     corpus = corpus_of(options, None if known is None else known.tokenizers)
-    task, source, target, encoded = corpus.task, corpus.source_tokenizer, corpus.target_tokenizer, corpus.train
-    options, notes = choose(options, corpus.facts)
+    task, source, target, train = corpus.task, corpus.source_tokenizer, corpus.target_tokenizer, corpus.train
+    options, reasons = choose(options, corpus.facts)
     options = replace(options, task=with_whole_paths(options.task))
     valid_pairs = list(task.pairs("valid"))[:NUM_VALIDATION]
     valid = EncodedPairs.from_pairs(valid_pairs, source, target)
-    notes = [*([] if init is None else [note_of(init, options, source, target)]), *task.notes, *notes]
-    if encoded.num_dropped:
-        notes.append(f"{encoded.num_dropped:,} pairs longer than data.max_length ({options.data.max_length}) left out")
-    if not valid_pairs:
-        notes.append("no pairs to validate: the last checkpoint is the best one, and patience and select do nothing")
-    elif len(valid_pairs) < FEW_VALIDATION:
-        notes.append(
-            f"{len(valid_pairs)} pairs to validate are few: the best checkpoint is chosen by chance among good ones"
-        )
-    is_generated = not isinstance(options.task, FilesOptions | HubOptions)
-    tested, unlike = (
+
+    is_generated = not isinstance(options.task, GivenOptions)
+    test_and_ood = [
         EncodedPairs.from_pairs(task.pairs(split) if is_needed else [], source, target)
         for split, is_needed in (
             ("test", is_generated or options.model.position is Position.learned),
             ("ood", is_generated),
         )
-    )
-    _check_lengths(options, encoded, valid, tested)
-    limit = LengthLimit.learn(encoded.source_lengths, encoded.target_lengths)
+    ]
+    _check_lengths(options.model, train, valid, *test_and_ood)
+    limit = LengthLimit.learn(train.source_lengths, train.target_lengths)
     # The lengths that a generator can write are known before any pair is drawn, so they give nothing away; of a user's
     # files the test targets stay unseen, and those that are longer are counted when they are scored.
-    for pairs in (encoded, valid, *((tested, unlike) if is_generated else ())):
+    for pairs in (train, valid, *(test_and_ood if is_generated else ())):
         limit = limit.covering(pairs.source_lengths, pairs.target_lengths)
     if known is not None:
         limit = replace(limit, ratio=max(limit.ratio, known.length_ratio), floor=max(limit.floor, known.length_floor))
+
     torch.manual_seed(options.seed)
-    model = Transformer(
-        options.model, source.vocab_size, target.vocab_size, shared_vocabulary=bool(options.tokenizer.shared)
-    )
+    shared = bool(options.tokenizer.shared)
+    model = Transformer(options.model, source.vocab_size, target.vocab_size, shared_vocabulary=shared)
     if init is not None:
         take_weights(model, init, source, target)
-    trained = TranslationModel(options, source, target, bounded(limit, options), model)
-    budget = _budget(options, encoded)
-    return Prepared(options, notes, task, source, target, encoded, valid, valid_pairs, budget, trained, corpus.digests)
+    return TrainingSetup(
+        options,
+        notes=[
+            *([] if init is None else [note_of(init, options, source, target)]),
+            *task.notes,
+            *reasons,
+            *_about_sizes(train.num_dropped, options.data.max_length, len(valid_pairs)),
+        ],
+        task=task,
+        train=train,
+        valid=valid,
+        valid_pairs=valid_pairs,
+        budget=_budget(options, train),
+        trained=TranslationModel(options, source, target, bounded(limit, options), model),
+        telling_scores=telling_scores(corpus.facts, options.training.select),
+        digests=corpus.digests,
+    )
+
+
+def _about_sizes(num_dropped: int, max_length: int | None, num_valid: int) -> list[str]:
+    notes = []
+    if num_dropped:
+        notes.append(f"{num_dropped:,} pairs longer than data.max_length ({max_length}) left out")
+    if not num_valid:
+        notes.append("no pairs to validate: the last checkpoint is the best one, and patience and select do nothing")
+    elif num_valid < FEW_VALIDATION:
+        notes.append(f"{num_valid} pairs to validate are few: the best checkpoint is chosen by chance among good ones")
+    return notes
 
 
 def _check_device(trainer: TrainerOptions) -> None:
@@ -138,12 +177,12 @@ def _check_device(trainer: TrainerOptions) -> None:
         raise ValueError(f"trainer.precision ({precision}) is not to be had on mps: use trainer.accelerator=cpu")
 
 
-def _check_lengths(options: TrainOptions, *all_pairs: EncodedPairs) -> None:
+def _check_lengths(model: ModelOptions, *all_pairs: EncodedPairs) -> None:
     """Refuses pairs that are longer than the positions that the model can tell apart."""
     longest = max(int(lengths.max()) for p in all_pairs if len(p) for lengths in (p.source_lengths, p.target_lengths))
-    limits = {"model.randomize_positions": options.model.randomize_positions}
-    if options.model.position is Position.learned:
-        limits["model.max_positions"] = options.model.max_positions
+    limits = {"model.randomize_positions": model.randomize_positions}
+    if model.position is Position.learned:
+        limits["model.max_positions"] = model.max_positions
     for key, limit in limits.items():
         if limit is not None and longest > limit:
             raise ValueError(

@@ -14,7 +14,7 @@ from seq2see.options import TrainOptions
 from seq2see.options.plain import to_plain
 from seq2see.runs.folder import RunFolder, read_result
 from seq2see.runs.pair_digests import PAIRS, other_pairs
-from seq2see.runs.prepare import Prepared
+from seq2see.runs.prepare import TrainingSetup as Prepared
 
 # Keys that take effect from the step on at which a run goes on; all others would make it another run.
 CHANGEABLE = (

@@ -1,9 +1,7 @@
 """What a run says: progress and messages on stderr, results on stdout, and all of it in `train.log`."""
 
-import math
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,16 @@ from rich.progress import BarColumn, Progress, TextColumn
 from seq2see.training.budget import Budget
 
 WIDTH = 80  # columns that everything fits into
+SCORES = {
+    "exact_match": ("exact match", "{:.3f}"),
+    "bleu": ("BLEU", "{:.1f}"),
+    "ser": ("SER", "{:.3f}"),
+    "chrf": ("chrF", "{:.1f}"),
+    "cer": ("CER", "{:.3f}"),
+    "wer": ("WER", "{:.3f}"),
+    "token_accuracy": ("token acc.", "{:.3f}"),
+    "loss": ("loss", "{:.3f}"),
+}  # how they are called and written where people read them
 
 
 class Terminal:
@@ -30,20 +38,16 @@ class Terminal:
 
     def say(self, text: str = "") -> None:
         """A message, on stderr."""
-        self._write(text)
+        self.log_only(text)
         with self._kept_anyway(sys.stderr):
             self.stderr.print(text)
 
     def result(self, text: str = "") -> None:
         """A result, on stdout."""
-        self._write(text)
+        self.log_only(text)
         with self._kept_anyway(sys.stdout):
             sys.stdout.write(_printable(text, sys.stdout.encoding) + "\n")
             sys.stdout.flush()
-
-    def log_only(self, text: str) -> None:
-        """Writes a line that nobody wants on the screen."""
-        self._write(text)
 
     @contextmanager
     def _kept_anyway(self, stream: TextIO) -> Iterator[None]:
@@ -55,7 +59,8 @@ class Terminal:
                 raise
             mute(stream)
 
-    def _write(self, text: str) -> None:
+    def log_only(self, text: str) -> None:
+        """Writes a line that nobody wants on the screen."""
         if self.log is not None:
             with self.log.open("a", encoding="utf-8", newline="\n") as file:
                 file.write(text + "\n")
@@ -79,13 +84,18 @@ class TrainingDisplay:
         terminal: where to.
         budget: how far the run is.
         right: what the first validation source may become; its translation is shown at each validation. Empty: none.
+        scores: the names of those in the last columns.
     """
 
-    def __init__(self, terminal: Terminal, budget: Budget, right: Sequence[str]) -> None:
+    def __init__(
+        self, terminal: Terminal, budget: Budget, right: Sequence[str], scores: Sequence[str] = ("exact_match", "bleu")
+    ) -> None:
         self.terminal = terminal
         self.budget = budget
         self.right = right
-        self._train_loss = float("nan")
+        self.scores = scores
+        self._train_loss = "-"  # none logged so far
+        self._has_head = False
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -107,27 +117,27 @@ class TrainingDisplay:
 
     def training(self, step: int, numbers: dict[str, float]) -> None:
         """The progress line after this many optimiser steps."""
-        self._train_loss = numbers["train/loss"]
+        self._train_loss = f"{numbers['train/loss']:.3f}"
         done = self.budget.progress(step)
         left = clock(self.budget.seconds / done * (1 - done)) if done else "-:--"
         self._progress.update(
-            self._task, description=f"step {step:,}", completed=done, left=left, loss=f"{self._train_loss:.3f}"
+            self._task, description=f"step {step:,}", completed=done, left=left, loss=self._train_loss
         )
 
     def validation(self, step: int, scores: dict[str, float], hypotheses: Sequence[str]) -> None:
         """A row of numbers, and below it what the model makes of the first sample."""
         if not self.right or not scores:
             return
-        if not getattr(self, "_headed", False):
-            self._headed = True
-            self.terminal.say(
-                f"{'step':>7}{'time':>8}{'train loss':>12}{'val loss':>10}{'token acc.':>12}{'exact':>8}{'BLEU':>7}"
-            )
-        train_loss = "-" if math.isnan(self._train_loss) else f"{self._train_loss:.3f}"  # none logged so far
-        self.terminal.say(
-            f"{step:>7,}{clock(self.budget.seconds):>8}{train_loss:>12}{scores['val/loss']:>10.3f}"
-            f"{scores['val/token_accuracy']:>12.3f}{scores['val/exact_match']:>8.3f}{scores['val/bleu']:>7.1f}"
-        )
+        labels, forms = zip(*(SCORES[name] for name in self.scores), strict=True)
+        labels = [label.removesuffix(" match") for label in labels]
+        widths = [7, 8, 12, 10, 12, *(max(len(label), 4) + 3 for label in labels)]
+        head = ["step", "time", "train loss", "val loss", "token acc.", *labels]
+        row = [f"{step:,}", clock(self.budget.seconds), self._train_loss]
+        row += [f"{scores[f'val/{name}']:.3f}" for name in ("loss", "token_accuracy")]
+        row += [form.format(scores[f"val/{name}"]) for name, form in zip(self.scores, forms, strict=True)]
+        for cells in [row] if self._has_head else [head, row]:
+            self.terminal.say("".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
+        self._has_head = True
         mark = "=" if hypotheses[0] in self.right else "~"
         self.terminal.say(shortened(f"        {mark} {hypotheses[0]}"))
 
@@ -149,19 +159,3 @@ def about(seconds: float) -> str:
     if seconds < 90:
         return f"about {max(round(seconds / 5) * 5, 5)} s"
     return f"about {round(seconds / 60)} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
-
-
-class Stopwatch:
-    """Seconds since it was made, and those before.
-
-    Args:
-        before: seconds of an earlier process.
-    """
-
-    def __init__(self, before: float = 0.0) -> None:
-        self._start = time.monotonic() - before
-
-    @property
-    def seconds(self) -> float:
-        """Seconds so far."""
-        return time.monotonic() - self._start

@@ -1,12 +1,13 @@
-"""A whole training run: options in, a run folder and a result out."""
+"""A whole training run, from options to `result.json`."""
 
 from __future__ import annotations
 
 import json
 import platform
 import random
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -20,9 +21,9 @@ from seq2see._version import __version__
 from seq2see.atomic_write import write_text
 from seq2see.decoding import device_of, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
-from seq2see.maps import AttentionLog, page
+from seq2see.maps import AttentionLog
 from seq2see.maps.attended import add_alignment, dimensions_of, example_of
-from seq2see.options import LoggerKind, Position, Split, TrainOptions
+from seq2see.options import DecodeOptions, LoggerKind, TrainOptions
 from seq2see.runs.config import to_yaml
 from seq2see.runs.data import keep_files, keep_split_off
 from seq2see.runs.evaluate import write
@@ -30,15 +31,16 @@ from seq2see.runs.expected import expected_of
 from seq2see.runs.failures import RunFailed, check_room, explained
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.lock import alone_in
-from seq2see.runs.prepare import Prepared, prepare
+from seq2see.runs.prepare import TrainingSetup, prepare
 from seq2see.runs.resume import Earlier, find_earlier, run_to_go_on
 from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
-from seq2see.runs.terminal import Stopwatch, Terminal, shortened
-from seq2see.tasks import Pair
+from seq2see.runs.terminal import Terminal, shortened
 
 if TYPE_CHECKING:  # Lightning takes seconds
     from lightning.pytorch.loggers import Logger
+
+    from seq2see.runs.fit import Outcome
 
 
 @dataclass
@@ -69,10 +71,10 @@ class Result:
     versions: dict[str, str] = field(default_factory=dict)
     folder: Path = field(default_factory=Path)
 
-    def write(self, folder: RunFolder) -> None:
+    def write(self, file: Path) -> None:
         """Writes `result.json`."""
         plain = {name: value for name, value in asdict(self).items() if name != "folder"}
-        write_text(folder.result, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
+        write_text(file, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
 
 
 def command(options: TrainOptions) -> None:
@@ -95,86 +97,71 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
             unless training had begun.
     """
     _require_logger(options.logger)
-    with ExitStack() as until_the_end:
-        return _train_run(options, until_the_end, keeps_files=keeps_files)
-
-
-def _train_run(options: TrainOptions, until_the_end: ExitStack, *, keeps_files: bool) -> Result:
-    place, earlier = run_to_go_on(options), None
-    if place is not None:
-        options = replace(options, run_dir=str(place), resume=None)
-    begun = place is not None and place.is_dir()
-    if place is not None and begun:
-        until_the_end.enter_context(alone_in(place))
-        earlier = find_earlier(place)
-    watch = Stopwatch(0.0 if earlier is None else earlier.seconds)
-    if earlier is None:
-        RunFolder.check(options.run_dir)
-    _seed_everything(options.seed)
-    prepared = prepare(options, goes_on=None if earlier is None else earlier.checkpoint)
-    changes: list[str] = []
-    extended = False
-    if earlier is not None:
-        changes = earlier.changes(prepared.options)
-        earlier.require_same_data(prepared)
-        prepared.budget.seconds_before = earlier.seconds_trained
-        longer = any(change.startswith(("trainer.max_", "training.patience")) for change in changes)
-        extended = earlier.finished and longer and prepared.budget.progress(earlier.step) < 1
-        if earlier.is_completed and not extended:
-            return _complete_already(earlier, changes)
-    versions = _versions()
-    if earlier is None:
-        folder = RunFolder.claim(options.run_dir, kind=options.task.kind)
-        if not begun:
-            until_the_end.enter_context(alone_in(folder.path))
-    else:
-        folder = earlier.folder
-    terminal = Terminal(folder.path / "train.log")
-    result = Result(versions=versions, folder=folder.path)
-    if earlier is not None:
-        result.steps, result.best = earlier.step, _best(earlier.best, prepared.options)
-        result.test, result.ood = earlier.result.get("test", {}), earlier.result.get("ood", {})
-    check_room(prepared, folder)
-    tracker: Logger | None = None
-    try:
-        if keeps_files and earlier is None:
-            keep_files(folder.path / "data", prepared.options.task)
-        write_text(folder.config, to_yaml(prepared.options))
+    with ExitStack() as locks:
+        place, earlier = run_to_go_on(options), None
+        is_there = place is not None and place.is_dir()
+        if place is not None:
+            options = replace(options, run_dir=str(place), resume=None)
+        if place is not None and is_there:
+            locks.enter_context(alone_in(place))
+            earlier = find_earlier(place)
         if earlier is None:
-            keep_split_off(folder.path / "data", prepared.task, prepared.options)
-            announce(prepared, terminal, folder)
-        else:
-            earlier.cut_back()
-            announce_rest(earlier, changes, prepared, terminal)
-        log = _attention_log(prepared, folder) if earlier is None else earlier.attention_log()
-        tracker = _tracker(prepared.options, folder)
-        if log is not None:
-            log.max_megabytes = prepared.options.attention_log.max_megabytes
-        if earlier is not None and earlier.finished and not extended:
-            result.steps, best = earlier.step, earlier.best
-        else:
-            result.steps, best = _train(prepared, folder, terminal, log, earlier, result, tracker)
-        result.best = _best(best, prepared.options)
-        if log is not None:
-            write_text(folder.page, page.render(log, title=f"{options.task.kind} ({folder.path.name})"))
-        evaluations = _evaluate_best(prepared, folder)
-        result.test, result.ood = ({} if found is None else found.scores for found in evaluations)
-        if tracker is not None:
-            tracker.log_metrics({f"test/{name}": value for name, value in result.test.items()}, step=result.steps)
-        expected = expected_of(prepared.options)
-        result.expected = {} if expected is None else expected.against(result.test)
+            RunFolder.check(options.run_dir)
+        started = time.monotonic() - (0.0 if earlier is None else earlier.seconds)
+
+        _seed_everything(options.seed)
+        setup = prepare(options, goes_on=None if earlier is None else earlier.checkpoint)
+        changes, is_trained = ([], False) if earlier is None else _changes_of(earlier, setup)
+        if earlier is not None and is_trained and earlier.is_completed:
+            return _complete_already(earlier, changes, setup)
+
+        folder = RunFolder.claim(options.run_dir, kind=options.task.kind) if earlier is None else earlier.folder
+        if not is_there:
+            locks.enter_context(alone_in(folder.path))
+        check_room(setup, folder)
+        terminal = Terminal(folder.path / "train.log")
+        result = Result(versions=_versions(), folder=folder.path)
+        with _recorded(result, folder, terminal, started), _tracked(setup.options, folder) as tracker:
+            if earlier is None:
+                log = _begin(setup, folder, terminal, keeps_files=keeps_files)
+            else:
+                result.steps, result.best = earlier.step, _best(earlier.best, setup)
+                result.test, result.ood = earlier.result.get("test", {}), earlier.result.get("ood", {})
+                log = _go_on(earlier, changes, setup, terminal)
+            if not is_trained:
+                outcome = _fit(setup, folder, terminal, log, earlier, result, tracker)
+                result.steps, result.best = outcome.steps, _best(outcome.best, setup)
+                stop_if_asked()
+                if outcome.cost is not None:
+                    result.cost = asdict(outcome.cost)
+                    terminal.say(shortened(f"\n  {'cost':<11} {outcome.cost.line()}"))
+            if log is not None:
+                log.save(folder.page, title=f"{setup.options.task.kind} ({folder.path.name})")
+
+            evaluations = _evaluate_best(setup, folder, setup.options.decode)
+            result.test, result.ood = (
+                evaluations[split].scores if split in evaluations else {} for split in ("test", "ood")
+            )
+            if tracker is not None:
+                tracker.log_metrics({f"test/{name}": value for name, value in result.test.items()}, step=result.steps)
+            expected = expected_of(setup.options)
+            result.expected = {} if expected is None else expected.against(result.test)
+        summarise(setup, folder, terminal, result.seconds, result.steps, evaluations, expected)
+    return result
+
+
+@contextmanager
+def _recorded(result: Result, folder: RunFolder, terminal: Terminal, started: float) -> Iterator[None]:
+    """However the run ends inside, `result.json` says so.
+
+    Raises:
+        RunFailed: the disk is full or fails.
+    """
+    try:
+        yield
         stop_if_asked()
-        result.status, result.seconds = "completed", round(watch.seconds, 2)
-        result.write(folder)
-        summarise(
-            prepared,
-            folder,
-            terminal,
-            seconds=result.seconds,
-            steps=result.steps,
-            evaluations=evaluations,
-            expected=expected,
-        )
+        result.status, result.seconds = "completed", round(time.monotonic() - started, 2)
+        result.write(folder.result)
     except KeyboardInterrupt:
         result.status = "interrupted"
         terminal.say(
@@ -185,14 +172,9 @@ def _train_run(options: TrainOptions, until_the_end: ExitStack, *, keeps_files: 
         raise explained(error, folder) or error from error
     finally:
         if result.status != "completed":
-            result.seconds = round(watch.seconds, 2)
+            result.seconds = round(time.monotonic() - started, 2)
             with suppress(OSError):  # a full disk has been reported already
-                result.write(folder)
-        if tracker is not None:
-            from seq2see.runs.tracker import close_tracker
-
-            close_tracker(tracker, completed=result.status == "completed")
-    return result
+                result.write(folder.result)
 
 
 def _require_logger(kind: LoggerKind) -> None:
@@ -202,56 +184,37 @@ def _require_logger(kind: LoggerKind) -> None:
         )
 
 
-def _tracker(options: TrainOptions, folder: RunFolder) -> Logger | None:
+@contextmanager
+def _tracked(options: TrainOptions, folder: RunFolder) -> Iterator[Logger | None]:
+    """The run at Weights & Biases or MLflow, where `logger` names one."""
     if options.logger not in (LoggerKind.wandb, LoggerKind.mlflow):
-        return None
-    from seq2see.runs.tracker import open_tracker
+        yield None
+        return
+    from seq2see.runs.tracker import close_tracker, open_tracker
 
-    return open_tracker(options, folder)
+    tracker, completed = open_tracker(options, folder), False
+    assert tracker is not None
+    try:
+        yield tracker
+        completed = True
+    finally:
+        close_tracker(tracker, completed=completed)
 
 
-def _train(
-    prepared: Prepared,
-    folder: RunFolder,
-    terminal: Terminal,
-    log: AttentionLog | None,
-    earlier: Earlier | None,
-    result: Result,
-    tracker: Logger | None,
-) -> tuple[int, tuple[int, float, float] | None]:
-    """Trains; optimiser steps done, and step, score and loss of the best validation.
+def _changes_of(earlier: Earlier, setup: TrainingSetup) -> tuple[list[str], bool]:
+    """What is changed in a run that goes on, and whether nothing is left to train in it.
 
     Raises:
-        KeyboardInterrupt: it was asked to stop; the last checkpoint is of the step where it did.
-        RunFailed: a loss or a gradient is not finite.
+        ValueError: what is changed cannot be, or the pairs are other ones.
     """
-    from seq2see.runs.fit import fit  # Lightning takes seconds to import: not before the data are known to be right
-    from seq2see.training.module import NotFinite
-
-    try:
-        outcome = fit(prepared, folder, terminal, log, earlier=earlier, tracker=tracker)
-    except NotFinite as error:
-        result.steps = error.step
-        terminal.log_only(f"training pairs of the failed step: {error.ids}")
-        raise RunFailed(
-            f"{error}. Its batch has {len(error.ids)} pairs, such as number {', '.join(map(str, error.ids[:5]))} of "
-            "the training pairs (train.log names all). The weights before it are in "
-            f"{folder.relative(folder.checkpoints)}/failed.ckpt: lower optim.lr ({prepared.options.optim.lr}), or "
-            "set trainer.gradient_clip_val"
-        ) from error
-    result.steps = outcome.steps
-    stop_if_asked()
-    if outcome.cost is not None:
-        result.cost = asdict(outcome.cost)
-        terminal.say(shortened(f"\n  {'cost':<11} {outcome.cost.line()}"))
-    return outcome.steps, outcome.best
+    changes = earlier.changes(setup.options)
+    earlier.require_same_data(setup)
+    setup.budget.seconds_before = earlier.seconds_trained
+    is_longer = any(change.startswith(("trainer.max_", "training.patience")) for change in changes)
+    return changes, earlier.finished and not (is_longer and setup.budget.progress(earlier.step) < 1)
 
 
-def _best(best: tuple[int, float, float] | None, options: TrainOptions) -> dict[str, Any]:
-    return {} if best is None else {"step": best[0], "metric": options.training.select, "value": best[1]}
-
-
-def _complete_already(earlier: Earlier, changes: list[str]) -> Result:
+def _complete_already(earlier: Earlier, changes: list[str], setup: TrainingSetup) -> Result:
     """What the run's own result says, on the terminal too.
 
     Raises:
@@ -267,51 +230,83 @@ def _complete_already(earlier: Earlier, changes: list[str]) -> Result:
     terminal = Terminal()
     terminal.say(f"{earlier.folder.shown} is complete ({earlier.step:,} steps): nothing is left to do.")
     if result.test:
-        terminal.result(f"  {'test':<11} {scores_line(result.test)}")
+        terminal.result(f"  {'test':<11} {scores_line(setup, result.test)}")
     return result
 
 
-def _attention_log(prepared: Prepared, folder: RunFolder) -> AttentionLog | None:
-    """An empty log for the first validation pairs; None if maps are not wanted or there are no pairs."""
-    options = prepared.options
-    pairs = prepared.valid_pairs[: options.attention_log.num_examples]
-    if not options.attention_log.enabled or not pairs:
+def _begin(setup: TrainingSetup, folder: RunFolder, terminal: Terminal, *, keeps_files: bool) -> AttentionLog | None:
+    if keeps_files:
+        keep_files(folder.path / "data", setup.options.task)
+    write_text(folder.config, to_yaml(setup.options))
+    keep_split_off(folder.path / "data", setup.task, setup.options)
+    announce(setup, terminal, folder)
+    maps = setup.options.attention_log
+    pairs = setup.valid_pairs[: maps.num_examples]
+    if not maps.enabled or not pairs:
         return None
     return AttentionLog.create(
         folder.path / "attention",
-        examples=[example_of(number, pair, prepared.trained) for number, pair in enumerate(pairs)],
-        model=dimensions_of(prepared.trained),
-        max_megabytes=options.attention_log.max_megabytes,
+        examples=[example_of(number, pair, setup.trained) for number, pair in enumerate(pairs)],
+        model=dimensions_of(setup.trained),
+        max_megabytes=maps.max_megabytes,
     )
 
 
-def _evaluate_best(prepared: Prepared, folder: RunFolder) -> tuple[Evaluation | None, Evaluation | None]:
-    """Scores `best.ckpt` on the splits test and ood, and writes scores and translations; None without pairs."""
-    device = device_of(prepared.options.trainer.accelerator)
-    evaluations = []
-    best = None
-    for split in (Split.test, Split.ood):
-        pairs = prepared.task.pairs(split.value)
-        evaluation = None
-        if pairs and (split is Split.test or _fit(prepared, pairs)):
-            if best is None:
-                best = load(str(folder.best))
-                best.decode_as(prepared.options.decode)
-            evaluation = evaluate_pairs(best, pairs, device=device)
-            add_alignment(best, evaluation, prepared.valid_pairs)
-            write(evaluation, folder.path / "evaluation", split.value)
-        evaluations.append(evaluation)
-    return evaluations[0], evaluations[1]
+def _go_on(earlier: Earlier, changes: list[str], setup: TrainingSetup, terminal: Terminal) -> AttentionLog | None:
+    write_text(earlier.folder.config, to_yaml(setup.options))
+    earlier.cut_back()
+    announce_rest(earlier, changes, setup, terminal)
+    log = earlier.attention_log()
+    if log is not None:
+        log.max_megabytes = setup.options.attention_log.max_megabytes
+    return log
 
 
-def _fit(prepared: Prepared, pairs: Sequence[Pair]) -> bool:
-    """Whether the model has positions for pairs that are longer than those of training."""
-    model = prepared.options.model
-    if model.position is not Position.learned:
-        return True
-    sources = prepared.source_tokenizer.encode_batch([pair.source for pair in pairs])
-    targets = prepared.target_tokenizer.encode_batch([pair.target for pair in pairs])
-    return max(len(ids) + 1 for ids in (*sources, *targets)) <= model.max_positions
+def _fit(
+    setup: TrainingSetup,
+    folder: RunFolder,
+    terminal: Terminal,
+    log: AttentionLog | None,
+    earlier: Earlier | None,
+    result: Result,
+    tracker: Logger | None,
+) -> Outcome:
+    """Trains.
+
+    Raises:
+        RunFailed: a loss or a gradient is not finite.
+    """
+    from seq2see.runs.fit import fit  # Lightning takes seconds to import: not before the data are known to be right
+    from seq2see.training.module import NotFinite
+
+    try:
+        return fit(setup, folder, terminal, log, earlier=earlier, tracker=tracker)
+    except NotFinite as error:
+        result.steps = error.step
+        terminal.log_only(f"training pairs of the failed step: {error.ids}")
+        raise RunFailed(
+            f"{error}. Its batch has {len(error.ids)} pairs, such as number {', '.join(map(str, error.ids[:5]))} of "
+            "the training pairs (train.log names all). The weights before it are in "
+            f"{folder.relative(folder.checkpoints)}/failed.ckpt: lower optim.lr ({setup.options.optim.lr}), or "
+            "set trainer.gradient_clip_val"
+        ) from error
+
+
+def _best(best: tuple[int, float, float] | None, setup: TrainingSetup) -> dict[str, Any]:
+    return {} if best is None else {"step": best[0], "metric": setup.options.training.select, "value": best[1]}
+
+
+def _evaluate_best(setup: TrainingSetup, folder: RunFolder, decode: DecodeOptions) -> dict[str, Evaluation]:
+    """Scores `best.ckpt` on the splits test and ood, where they have pairs, and writes scores and translations."""
+    best, evaluations = load(str(folder.best)), {}
+    best.decode_as(decode)
+    for split in ("test", "ood"):
+        if pairs := setup.task.pairs(split):
+            evaluation = evaluate_pairs(best, pairs, device=device_of(setup.options.trainer.accelerator))
+            add_alignment(best, evaluation, setup.valid_pairs)
+            write(evaluation, folder.path / "evaluation", split)
+            evaluations[split] = evaluation
+    return evaluations
 
 
 def _seed_everything(seed: int) -> None:

@@ -58,10 +58,10 @@ def tagged(tags: Iterable[str], text: str, separator: str) -> str:
     return f"{separator.join(tags)}{TAB}{text}"
 
 
-def parted(line: str, separator: str) -> tuple[list[str], str]:
-    """The tags and the text of a line; all before the first tab is tags, and a line without a tab has none."""
+def parted(line: str, separator: str | None) -> tuple[list[str], str]:
+    """The tags and the text of a line: all before the first tab is tags. Without a tab or a separator it has none."""
     head, tab, text = line.partition(TAB)
-    return (split_tags(head, separator), text) if tab else ([], line)
+    return (split_tags(head, separator), text) if tab and separator is not None else ([], line)
 
 
 def untagged(line: str) -> str:

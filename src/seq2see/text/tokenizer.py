@@ -9,10 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from tokenizers import Encoding
-
 from seq2see.options import Normalize, TokenizerKind
-from seq2see.options.text import LEAST_BPE, NUM_SPECIAL
+from seq2see.options.training import LEAST_BPE, NUM_SPECIAL
 from seq2see.text import vocabulary
 from seq2see.text.forms import TAB, parted, tagged
 from seq2see.text.forms import normalize as normalized
@@ -54,7 +52,7 @@ class Tokenizer:
         tag_keys = [vocabulary.TAG_MARK + tag for tag in self._tags]
         self._symbols = [*vocabulary.SPECIAL_KEYS, *tag_keys, *symbols]  # by id
         self._first_text_id = len(self._symbols) - len(symbols)
-        self._id_of_tag = {tag: len(vocabulary.SPECIAL_KEYS) + place for place, tag in enumerate(self._tags)}
+        self._id_of_tag = {tag: NUM_SPECIAL + place for place, tag in enumerate(self._tags)}
         self._merges = list(merges)
         ids = {symbol: number for number, symbol in enumerate(self._symbols)}
         self._backend = vocabulary.backend_of(kind, ids, self._merges)
@@ -82,7 +80,6 @@ class Tokenizer:
         Raises:
             ValueError: `vocab_size` leaves no room for a symbol (for `bpe`: for the 256 bytes).
         """
-        _check_size(kind, vocab_size, num_tags=0)
         counts: Counter[str] = Counter()
         texts = _texts(lines, normalize, tag_separator, counts)
         merges: list[vocabulary.Merge] = []
@@ -90,12 +87,14 @@ class Tokenizer:
             merges = vocabulary.bpe_merges(texts, vocab_size)
             if vocab_size is not None:
                 merges = vocabulary.first_merges(merges, vocab_size - len(counts))
-            symbols = vocabulary.bpe_symbols(merges)
+            symbols, least = vocabulary.bpe_symbols(merges), LEAST_BPE + len(counts)
         else:
-            symbols = _symbols_of(kind, texts)
-            if vocab_size is not None:
-                symbols = symbols[: max(vocab_size - len(vocabulary.SPECIAL_KEYS) - len(counts), 0)]
-        _check_size(kind, vocab_size, num_tags=len(counts))
+            symbols, least = _symbols_of(kind, texts), NUM_SPECIAL + len(counts) + 1
+        if vocab_size is not None and vocab_size < least:
+            tags = f" and {len(counts)} tags" if counts else ""
+            raise ValueError(f"tokenizer.vocab_size ({vocab_size}) must be at least {least} for {kind.value}{tags}")
+        if vocab_size is not None:
+            symbols = symbols[: vocab_size - NUM_SPECIAL - len(counts)]
         tags = vocabulary.commonest(counts)
         return cls(kind, symbols, merges, normalize=normalize, tags=tags, tag_separator=tag_separator)
 
@@ -110,18 +109,13 @@ class Tokenizer:
         """
         separator = tag_separator or self.tag_separator
         counts: Counter[str] = Counter()
-        texts = _texts(lines, self.normalize, separator, counts)
-        symbols = [] if self.kind is TokenizerKind.bpe else _symbols_of(self.kind, texts)
-        for _ in texts if separator is not None else ():  # nobody has asked for those of `bpe` yet
-            pass
-        tags = [*self._tags, *(tag for tag in vocabulary.commonest(counts) if tag not in self._id_of_tag)]
-        known = dict.fromkeys(self._symbols[self._first_text_id :])
-        new = [symbol for symbol in symbols if symbol not in known]
+        found = _symbols_of(self.kind, _texts(lines, self.normalize, separator, counts))
+        tags = list(dict.fromkeys([*self._tags, *vocabulary.commonest(counts)]))
+        known = self._symbols[self._first_text_id :]
+        symbols = known if self.kind is TokenizerKind.bpe else list(dict.fromkeys([*known, *found]))
         if vocab_size is not None:
-            new = new[: max(vocab_size - len(vocabulary.SPECIAL_KEYS) - len(tags) - len(known), 0)]
-        return Tokenizer(
-            self.kind, [*known, *new], self._merges, normalize=self.normalize, tags=tags, tag_separator=separator
-        )
+            symbols = symbols[: max(vocab_size - NUM_SPECIAL - len(tags), len(known))]
+        return Tokenizer(self.kind, symbols, self._merges, normalize=self.normalize, tags=tags, tag_separator=separator)
 
     def ids_in(self, other: "Tokenizer") -> list[int | None]:
         """For each id, in order, the one that another tokenizer gives to the same symbol; None if it has none."""
@@ -142,8 +136,7 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without BOS and EOS; the text is normalised first."""
-        tags, text = self._parted(text)
-        return [*tags, *self._encoding(text).ids]
+        return self.encode_batch([text])[0]
 
     def encode_batch(self, lines: Iterable[str]) -> list[list[int]]:
         """The ids of many texts, as `encode` gives them, on all cores."""
@@ -154,20 +147,12 @@ class Tokenizer:
             texts.append(self._prepared(text))
         words = self.kind is TokenizerKind.word
         batch = self._backend.encode_batch_fast(texts, is_pretokenized=words, add_special_tokens=False)
-        if self.tag_separator is None:
-            return [encoding.ids for encoding in batch]
         return [ids + encoding.ids for ids, encoding in zip(tags, batch, strict=True)]
 
     def _parted(self, line: str) -> tuple[list[int], str]:
         """The ids of the tags, and the text, not yet normalised."""
-        if self.tag_separator is None:
-            return [], line
         tags, text = parted(line, self.tag_separator)
         return [self._id_of_tag.get(normalized(tag, self.normalize), UNK) for tag in tags], text
-
-    def _encoding(self, text: str) -> Encoding:
-        words = self.kind is TokenizerKind.word
-        return self._backend.encode(self._prepared(text), is_pretokenized=words, add_special_tokens=False)
 
     def _prepared(self, text: str) -> str | list[str]:
         text = normalized(text, self.normalize)
@@ -187,8 +172,11 @@ class Tokenizer:
         Tags at the beginning are given as they were read; where no tag belongs it is shown as UNK is.
         """
         shown = [number for number in ids if number >= UNK]
-        num_tags = self._num_tags(shown)
-        unknown = _SHOWN_UNKNOWN[self.kind]
+        num_tags, unknown = 0, _SHOWN_UNKNOWN[self.kind]
+        if self.tag_separator is not None:
+            num_tags = next((place for place, number in enumerate(shown) if number >= self._first_text_id), len(shown))
+            while num_tags and shown[num_tags - 1] == UNK:  # an unknown symbol of the text, unless a known tag follows
+                num_tags -= 1
         symbols = [self._symbols[number] if number >= self._first_text_id else unknown for number in shown[num_tags:]]
         if self.kind is TokenizerKind.bpe:
             text = self._backend.decoder.decode(symbols)
@@ -196,20 +184,8 @@ class Tokenizer:
             text = (" " if self.kind is TokenizerKind.word else "").join(symbols)
         if self.tag_separator is None or not (num_tags or TAB in text):
             return text
-        tags = [unknown if number == UNK else self._tag(number) for number in shown[:num_tags]]
+        tags = [unknown if number == UNK else self._tags[number - NUM_SPECIAL] for number in shown[:num_tags]]
         return tagged(tags, text, self.tag_separator)
-
-    def _num_tags(self, ids: Sequence[int]) -> int:
-        """Tags that the ids begin with; UNK is one only if a known tag follows."""
-        if self.tag_separator is None:
-            return 0
-        end = next((place for place, number in enumerate(ids) if number >= self._first_text_id), len(ids))
-        while end and ids[end - 1] == UNK:
-            end -= 1
-        return end
-
-    def _tag(self, number: int) -> str:
-        return self._tags[number - len(vocabulary.SPECIAL_KEYS)]
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
         """One label an id, for people: `<eos>` for EOS, `[V]` for a tag, `␣` for a space, an escape for no shape."""
@@ -219,7 +195,7 @@ class Tokenizer:
         if number < len(_LABELS):
             return _LABELS[number]
         if number < self._first_text_id:
-            return f"[{''.join(map(_visible, self._tag(number)))}]"
+            return f"[{''.join(map(_visible, self._tags[number - NUM_SPECIAL]))}]"
         symbol = self._symbols[number]
         if self.kind is TokenizerKind.bpe:
             spelled = bytes(vocabulary.BYTE_OF[character] for character in symbol)
@@ -235,18 +211,17 @@ class Tokenizer:
         A tag is a word (a character). A `bpe` token of white space alone belongs to the word after it; at the end of
         the text, to the last word.
         """
-        tags, text = self._parted(text)
-        encoding = self._encoding(text)
         if self.kind is not TokenizerKind.bpe:
-            return list(range(len(tags) + len(encoding.ids)))
+            return list(range(len(self.encode(text))))
+        tags, text = self._parted(text)
         text = normalized(text, self.normalize)
-        numbers, last = [0] * len(text), 0
-        begin = 0
+        numbers, last, begin = [0] * len(text), 0, 0
         for last, word in enumerate(re.finditer(r"\S+", text)):
             numbers[begin : word.end()] = [last] * (word.end() - begin)
             begin = word.end()
         numbers[begin:] = [last] * (len(text) - begin)
-        return [*range(len(tags)), *(len(tags) + numbers[start] for start, _ in encoding.offsets)]
+        offsets = self._backend.encode(text, add_special_tokens=False).offsets
+        return [*range(len(tags)), *(len(tags) + numbers[start] for start, _ in offsets)]
 
     def state(self) -> dict[str, str | int]:
         """Everything that this tokenizer is, as plain values for a checkpoint."""
@@ -282,7 +257,7 @@ def _texts(
 ) -> Iterator[str]:
     """The texts of the lines, while their tags are counted."""
     for line in lines:
-        tags, text = ([], line) if tag_separator is None else parted(line, tag_separator)
+        tags, text = parted(line, tag_separator)
         counts.update(normalized(tag, normalize) for tag in tags)
         yield normalized(text, normalize)
 
@@ -293,13 +268,6 @@ def _symbols_of(kind: TokenizerKind, texts: Iterable[str]) -> list[str]:
     for text in texts:
         counts.update(text if kind is TokenizerKind.char else text.split())
     return vocabulary.commonest(counts)
-
-
-def _check_size(kind: TokenizerKind, vocab_size: int | None, *, num_tags: int) -> None:
-    least = num_tags + (LEAST_BPE if kind is TokenizerKind.bpe else NUM_SPECIAL + 1)
-    if vocab_size is not None and vocab_size < least:
-        tags = f" and {num_tags} tags" if num_tags else ""
-        raise ValueError(f"tokenizer.vocab_size ({vocab_size}) must be at least {least} for {kind.value}{tags}")
 
 
 def _visible(character: str) -> str:

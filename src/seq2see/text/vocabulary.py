@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
 
 from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, pre_tokenizers, trainers
@@ -68,13 +67,14 @@ def bpe_merges(lines: Iterable[str], vocab_size: int | None) -> list[Merge]:
 def first_merges(merges: Iterable[Merge], vocab_size: int) -> list[Merge]:
     """As many merges as make no more than `vocab_size` entries with the bytes and the special ones."""
     room = vocab_size - len(SPECIAL_KEYS) - len(BYTES)
+    first: list[Merge] = []
     merged: set[str] = set()
-
-    def fits(merge: Merge) -> bool:
+    for merge in merges:
         merged.add("".join(merge))
-        return len(merged) <= room
-
-    return list(takewhile(fits, merges))
+        if len(merged) > room:
+            break
+        first.append(merge)
+    return first
 
 
 def bpe_symbols(merges: list[Merge]) -> list[str]:

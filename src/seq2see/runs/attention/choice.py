@@ -16,8 +16,7 @@ from seq2see.maps.attended import CrossHead, dimensions_of, labelled, labels_of
 from seq2see.maps.capture import capture, fed_back, with_free
 from seq2see.maps.drawing import TITLES, Choice
 from seq2see.options import AttentionKind, AttentionOptions
-from seq2see.runs.translate.lines import read_lines
-from seq2see.runs.translate.messages import about_unfinished
+from seq2see.runs.translate.lines import about_unfinished, read_lines
 
 MAX_LINES = 200  # in one page
 MOST_ABLATED = 32  # lines; with more, what each head is worth takes longer than all the rest

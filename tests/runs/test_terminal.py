@@ -1,0 +1,64 @@
+"""What a run says while it trains, and of its scores."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from seq2see.runs.summary import scores_line
+from seq2see.runs.terminal import Terminal, TrainingDisplay, about, clock
+from seq2see.training.budget import Budget
+
+SCORES = {"loss": 1.1949, "token_accuracy": 0.7309, "exact_match": 0.145, "bleu": 36.04, "ser": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("scores", "head", "row"),
+    [
+        (["exact_match", "bleu"], "   exact   BLEU", "   0.145   36.0"),
+        (["exact_match", "ser", "bleu"], "   exact    SER   BLEU", "   0.145  0.250   36.0"),
+    ],
+)
+def test_a_validation_is_a_row_below_one_head_and_a_sample(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], scores: list[str], head: str, row: str
+) -> None:
+    display = TrainingDisplay(Terminal(tmp_path / "train.log"), Budget(10), ["ein Hund"], scores)
+    numbers = {f"val/{name}": value for name, value in SCORES.items()}
+    display.validation(5, numbers, ["ein" * 99])
+    display.training(6, {"train/loss": 1.4471})
+    display.validation(1084, numbers, ["ein Hund"])
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        f"   step    time  train loss  val loss  token acc.{head}",
+        f"      5    0:00           -     1.195       0.731{row}",
+        f"        ~ {'ein' * 99}"[:77] + "...",
+        f"  1,084    0:00       1.447     1.195       0.731{row}",
+        "        = ein Hund",
+    ]
+    assert (tmp_path / "train.log").read_text(encoding="utf-8").splitlines() == said
+
+
+def test_durations_are_written_as_people_say_them() -> None:
+    assert [clock(seconds) for seconds in (4.6, 65, 7265)] == ["0:05", "1:05", "2:01:05"]
+    assert [about(seconds) for seconds in (1, 47, 200, 9000)] == [
+        "about 5 s",
+        "about 45 s",
+        "about 3 min",
+        "about 2.5 h",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("telling", "line"),
+    [
+        (["exact_match", "bleu"], "exact match 0.500   BLEU 0.5   chrF 0.5   CER 0.500"),
+        (["exact_match", "ser"], "exact match 0.500   SER 0.500   chrF 0.5   CER 0.500"),
+        (["exact_match", "cer"], "exact match 0.500   CER 0.500   chrF 0.5   token acc. 0.500"),
+        (["exact_match", "bleu", "wer"], "exact match 0.500   BLEU 0.5   WER 0.500   chrF 0.5   CER 0.500"),
+    ],
+)
+def test_a_line_of_scores_begins_with_those_that_say_most_and_fits_a_terminal(telling: list[str], line: str) -> None:
+    scores = dict.fromkeys(["loss", "token_accuracy", "exact_match", "bleu", "chrf", "cer", "wer", "ser"], 0.5)
+    setup: Any = SimpleNamespace(telling_scores=telling)
+    assert scores_line(setup, scores) == line
