@@ -20,7 +20,7 @@ from seq2see.runs.config import compose_options, config_folder
 from seq2see.runs.failures import RunFailed
 from seq2see.runs.overrides import read_overrides
 from seq2see.runs.train import Result, train_run
-from seq2see.training.callbacks import Checkpoints
+from seq2see.training.callbacks import BetweenSteps
 from seq2see.training.module import TrainingModule
 
 Overrides = Callable[..., list[str]]
@@ -43,32 +43,47 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     return batches
 
 
+Condition = Callable[[Any], bool]
+
+
 @pytest.fixture
-def stop_when(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Checkpoints, Any], bool]], None]:
-    """Lets a signal arrive as soon as a condition on the run holds, once."""
+def stop_when(monkeypatch: pytest.MonkeyPatch) -> Callable[[Condition], None]:
+    """Lets a signal arrive as soon as a condition on what happens between the steps holds, once."""
 
-    def arrange(condition: Callable[[Checkpoints, Any], bool]) -> None:
-        stop_if_asked, arrived = Checkpoints.stop_if_asked, []
+    def arrange(condition: Condition) -> None:
+        stop_if_requested, arrived = BetweenSteps.stop_if_requested, []
 
-        def arriving(self: Checkpoints, trainer: Any) -> None:
-            if not arrived and condition(self, trainer):
+        def arriving(self: BetweenSteps, trainer: Any) -> None:
+            if not arrived and condition(self):
                 arrived.append(True)
-                self.asked = lambda: True
-            stop_if_asked(self, trainer)
+                self.stop_requested = lambda: True
+            stop_if_requested(self, trainer)
 
         def stopped() -> None:
             if arrived == [True]:
                 arrived.append(False)
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(Checkpoints, "stop_if_asked", arriving)
+        monkeypatch.setattr(BetweenSteps, "stop_if_requested", arriving)
         monkeypatch.setattr("seq2see.runs.train.stop_if_asked", stopped)
 
     return arrange
 
 
-def at_step(step: int) -> Callable[[Checkpoints, Any], bool]:
-    return lambda callback, trainer: trainer.global_step == step and not trainer.validating
+def at_step(step: int) -> Condition:
+    """After this many optimiser steps, and before a validation that is due then."""
+    return lambda between: between._step == step
+
+
+def in_validation(step: int, *, batches: int = 1) -> Condition:
+    """After so many batches of the validation of this step."""
+    calls: list[int] = []
+
+    def holds(between: BetweenSteps) -> bool:
+        calls.extend([1] * (between._step == step))
+        return len(calls) > batches
+
+    return holds
 
 
 def train(overrides: list[str]) -> Result:
@@ -121,10 +136,6 @@ def effective(seen: Seen) -> Seen:
         known[step].append(ids)
         before = step
     return [(step, ids) for step in sorted(known) for ids in known[step]]
-
-
-def in_validation(step: int) -> Callable[[Checkpoints, Any], bool]:
-    return lambda callback, trainer: trainer.validating and trainer.global_step == step
 
 
 @pytest.mark.parametrize(

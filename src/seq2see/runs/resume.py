@@ -34,7 +34,7 @@ MADE_BY_RUNS = (
 
 
 @dataclass(frozen=True)
-class Earlier:
+class ResumeState:
     """What an earlier process left of a run.
 
     Args:
@@ -156,7 +156,7 @@ def run_to_go_on(options: TrainOptions) -> Path | None:
     return folder
 
 
-def find_earlier(path: Path) -> Earlier | None:
+def find_earlier(path: Path) -> ResumeState | None:
     """What there is to go on from in a run folder, which exists; None if the run has yet to begin.
 
     A run that was stopped before its first checkpoint begins anew: what it left is taken away.
@@ -186,7 +186,7 @@ def find_earlier(path: Path) -> Earlier | None:
         raise ValueError(
             f"resume: {last} lacks what a training goes on from: init={path} starts a new run with its weights"
         )
-    return Earlier(
+    return ResumeState(
         folder,
         content,
         values["global_step"],

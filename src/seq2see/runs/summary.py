@@ -11,7 +11,7 @@ from seq2see.evaluation import Evaluation
 from seq2see.runs.expected import Expected
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import Prepared, train_loader
-from seq2see.runs.resume import Earlier
+from seq2see.runs.resume import ResumeState
 from seq2see.runs.terminal import WIDTH, Terminal, about, clock, shortened
 from seq2see.training.objective import objective_of
 
@@ -65,7 +65,7 @@ def announce(prepared: Prepared, terminal: Terminal, folder: RunFolder) -> None:
     terminal.say()
 
 
-def announce_rest(earlier: Earlier, changes: list[str], prepared: Prepared, terminal: Terminal) -> None:
+def announce_rest(earlier: ResumeState, changes: list[str], prepared: Prepared, terminal: Terminal) -> None:
     """What a run goes on from, and what is different now."""
     end = "" if prepared.budget.max_steps is None else f" of {prepared.budget.max_steps:,}"
     terminal.say(f"  run         {earlier.folder.shown}")

@@ -31,7 +31,7 @@ from seq2see.runs.failures import RunFailed, check_room, explained
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.lock import alone_in
 from seq2see.runs.prepare import Prepared, prepare
-from seq2see.runs.resume import Earlier, find_earlier, run_to_go_on
+from seq2see.runs.resume import ResumeState, find_earlier, run_to_go_on
 from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
 from seq2see.runs.terminal import Stopwatch, Terminal, shortened
@@ -220,7 +220,7 @@ def _train(
     folder: RunFolder,
     terminal: Terminal,
     log: AttentionLog | None,
-    earlier: Earlier | None,
+    earlier: ResumeState | None,
     result: Result,
     tracker: Logger | None,
 ) -> tuple[int, tuple[int, float, float] | None]:
@@ -256,7 +256,7 @@ def _best(best: tuple[int, float, float] | None, options: TrainOptions) -> dict[
     return {} if best is None else {"step": best[0], "metric": options.training.select, "value": best[1]}
 
 
-def _complete_already(earlier: Earlier, changes: list[str]) -> Result:
+def _complete_already(earlier: ResumeState, changes: list[str]) -> Result:
     """What the run's own result says, on the terminal too.
 
     Raises:
