@@ -17,7 +17,7 @@ import torch
 from seq2see.decoding import read_content
 from seq2see.decoding.checkpoint_file import write_checkpoint
 from seq2see.runs.config import compose_options, config_folder
-from seq2see.runs.failures import RunFailed
+from seq2see.runs.folder import RunFailed
 from seq2see.runs.overrides import read_overrides
 from seq2see.runs.train import Result, train_run
 from seq2see.training.callbacks import BetweenSteps

@@ -163,12 +163,7 @@ def _quieten() -> None:
     """Silences what Lightning says that a user can do nothing about; errors and our own messages stay."""
     for name in ("lightning.pytorch.utilities.rank_zero", "lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    for message in (
-        "The .*dataloader.* does not have many workers",
-        ".*LeafSpec.*",
-        ".*val_dataloader.*",
-        ".*isinstance.treespec.*",
-    ):
+    for message in ("The .*dataloader.* does not have many workers", ".*LeafSpec.*", ".*isinstance.treespec.*"):
         warnings.filterwarnings("ignore", message=message)
 
 

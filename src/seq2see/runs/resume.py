@@ -43,7 +43,7 @@ class ResumeState:
         step: optimiser steps that it has done.
         seconds: that it took so far.
         seconds_trained: of these, what the training has used of its time.
-        is_due: whether a validation of this step was asked for and is not finished.
+        is_due: whether a validation of this step is due.
         best: step, score and loss of the best checkpoint; None before the first validation.
         finished: whether nothing was left to train.
         result: what `result.json` says; empty if there is none.
@@ -88,14 +88,13 @@ class ResumeState:
         Raises:
             ValueError: they are not those that the run was begun with; the message says which.
         """
-        about, here, options = self.checkpoint.about, prepared.about(), prepared.options
+        about, here = self.checkpoint.about, prepared.about()
         if PAIRS in about:
-            other = other_pairs(options, about[PAIRS], here[PAIRS])
+            other = other_pairs(prepared.options, about[PAIRS], here[PAIRS])
         else:  # an older seq2see kept no digests
             names = ("source_tokenizer", "target_tokenizer", "length_ratio")
-            other = next(
-                (f"the pairs are other ones ({name} differs)" for name in names if about[name] != here[name]), None
-            )
+            differ = [f"the pairs are other ones ({name} differs)" for name in names if about[name] != here[name]]
+            other = differ[0] if differ else None
         if other is not None:
             raise ValueError(
                 f"resume: {other}; {self.folder.shown} goes on with what it was begun with: bring that back, or start "
@@ -165,8 +164,7 @@ def find_earlier(path: Path) -> ResumeState | None:
         ValueError: the checkpoint is damaged or not there any more.
     """
     folder = RunFolder(path)
-    last = folder.checkpoints / "last.ckpt"
-    result = read_result(path) if folder.result.exists() else {}
+    last, result = folder.last, read_result(path) if folder.result.exists() else {}
     if not last.is_file() and (folder.best.is_file() or result.get("steps")):
         raise ValueError(
             f"resume: {path} has no checkpoints/last.ckpt any more: init={path} starts a new run from best.ckpt"
@@ -177,26 +175,23 @@ def find_earlier(path: Path) -> ResumeState | None:
     content = read_content(last)
     values = content.values
     try:
-        training, pace, selection = values["training"], values["callbacks"]["Pace"], values["callbacks"]["Selection"]
-        is_whole = isinstance(pace["seconds"], int | float) and {"due"} <= pace.keys() and "best" in selection
-        is_whole = is_whole and isinstance(training["finished"], bool) and bool(values["optimizer_states"])
-    except (KeyError, TypeError, AttributeError):
-        is_whole = False
-    if not is_whole:
+        schedule, best = values["callbacks"]["Pace"], values["callbacks"]["Selection"]["best"]
+        step, seconds = values["global_step"], schedule["seconds"]
+        return ResumeState(
+            folder,
+            content,
+            step,
+            max(seconds, result.get("seconds", 0.0)),
+            seconds,
+            schedule["due"] == step,
+            None if best is None else tuple(best),
+            values["training"]["finished"],
+            result,
+        )
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"resume: {last} lacks what a training goes on from: init={path} starts a new run with its weights"
-        )
-    return ResumeState(
-        folder,
-        content,
-        values["global_step"],
-        max(pace["seconds"], result.get("seconds", 0.0)),
-        pace["seconds"],
-        pace["due"] == values["global_step"],
-        None if selection["best"] is None else tuple(selection["best"]),
-        training["finished"],
-        result,
-    )
+        ) from error
 
 
 def _begin_anew(folder: RunFolder) -> None:

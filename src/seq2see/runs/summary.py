@@ -70,8 +70,8 @@ def announce_rest(earlier: ResumeState, changes: list[str], prepared: Prepared, 
     end = "" if prepared.budget.max_steps is None else f" of {prepared.budget.max_steps:,}"
     terminal.say(f"  run         {earlier.folder.shown}")
     terminal.say(
-        f"  goes on     from step {earlier.step:,}{end} after {clock(earlier.seconds)}: weights, optimiser, learning\n"
-        "              rate, random state, place in the data, scores and logs are as they were"
+        f"  goes on     from step {earlier.step:,}{end} after {clock(earlier.seconds_trained)}: weights, optimiser,\n"
+        "              learning rate, random state, place in the data, scores and logs are as they were"
     )
     for change in changes:
         terminal.say(f"  changed     {change}")

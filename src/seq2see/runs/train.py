@@ -27,9 +27,7 @@ from seq2see.runs.config import to_yaml
 from seq2see.runs.data import keep_files, keep_split_off
 from seq2see.runs.evaluate import write
 from seq2see.runs.expected import expected_of
-from seq2see.runs.failures import RunFailed, check_room, explained
-from seq2see.runs.folder import RunFolder
-from seq2see.runs.lock import alone_in
+from seq2see.runs.folder import RunFailed, RunFolder, alone_in
 from seq2see.runs.prepare import Prepared, prepare
 from seq2see.runs.resume import ResumeState, find_earlier, run_to_go_on
 from seq2see.runs.signals import stop_if_asked
@@ -139,7 +137,6 @@ def _train_run(options: TrainOptions, until_the_end: ExitStack, *, keeps_files: 
     if earlier is not None:
         result.steps, result.best = earlier.step, _best(earlier.best, prepared.options)
         result.test, result.ood = earlier.result.get("test", {}), earlier.result.get("ood", {})
-    check_room(prepared, folder)
     tracker: Logger | None = None
     try:
         if keeps_files and earlier is None:
@@ -187,7 +184,7 @@ def _train_run(options: TrainOptions, until_the_end: ExitStack, *, keeps_files: 
         )
         raise
     except OSError as error:
-        raise explained(error, folder) or error from error
+        raise folder.explained(error) or error from error
     finally:
         if result.status != "completed":
             result.seconds = round(watch.seconds, 2)
