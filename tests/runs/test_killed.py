@@ -247,5 +247,3 @@ def test_a_full_disk_ends_the_run_with_a_message_and_the_last_checkpoint_stays_w
         assert again.returncode == 0, again.stderr
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=False)
-
-
