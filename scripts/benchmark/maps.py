@@ -51,9 +51,9 @@ def _logging(folder: Path, rounds: int) -> Iterator[Figure]:
 
     from seq2see.runs.config import compose_options
     from seq2see.runs.train import train_run
-    from seq2see.training.callbacks import LogAttention
+    from seq2see.training.log_attention import LogAttention
 
-    attention = import_module("seq2see.training.callbacks.attention")
+    attention = import_module("seq2see.training.log_attention")
     waits, beside = _Watch(time.perf_counter), _Watch(time.thread_time)
     calls: list[tuple[Any, Any, Any]] = []  # model, batch and limit of the first snapshot, and of the last
 

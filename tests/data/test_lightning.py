@@ -1,7 +1,5 @@
 """The loader under Lightning, which iterates it once an epoch and saves its position in the checkpoint."""
 
-import warnings
-
 import lightning
 import pytest
 import torch
@@ -44,30 +42,17 @@ def loader(size, num_workers=0):
     return make_loader(pairs, shuffle=True, seed=0, num_workers=num_workers, **size)
 
 
-def fit(loader, *, max_epochs=3, callbacks=(), ckpt_path=None, **options):
-    recorder = Recorder()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        trainer = lightning.Trainer(
-            accelerator="cpu",
-            max_epochs=max_epochs,
-            callbacks=list(callbacks),
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            **options,
-        )
-        trainer.fit(recorder, loader, ckpt_path=ckpt_path, weights_only=None)
+def fit(loader, *, callbacks=(), ckpt_path=None, **options):
+    recorder, off = Recorder(), ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+    options |= dict.fromkeys(off, False)
+    trainer = lightning.Trainer(accelerator="cpu", max_epochs=3, callbacks=list(callbacks), **options)
+    trainer.fit(recorder, loader, ckpt_path=ckpt_path, weights_only=None)
     return recorder.seen
 
 
 @pytest.mark.parametrize("size", [{"batch_size": 8}, {"batch_tokens": 60}])
 def test_lightning_sees_the_epochs_that_a_plain_loop_sees(size):
-    plain = loader(size)
-
-    seen = fit(loader(size))
-
+    plain, seen = loader(size), fit(loader(size))
     assert seen == [batch.ids.tolist() for _ in range(3) for batch in plain]
     assert sorted(sum(seen, [])) == sorted([*range(50)] * 3)
 
@@ -84,8 +69,5 @@ def test_epochs_that_lightning_cuts_short_are_still_different_ones():
 def test_a_run_that_is_resumed_sees_the_batches_that_were_left(tmp_path, step, num_workers):
     path = tmp_path / "x.ckpt"
     whole = fit(loader({"batch_size": 8}), callbacks=[SaveAt(step, path)])
-
-    rest = fit(loader({"batch_size": 8}, num_workers), ckpt_path=path)
-
     assert len(whole) == 21
-    assert rest == whole[step:]
+    assert fit(loader({"batch_size": 8}, num_workers), ckpt_path=path) == whole[step:]

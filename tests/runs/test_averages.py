@@ -14,19 +14,23 @@ DECAY = 0.8
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, short_run: Callable[..., list[str]]) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "kept"
-    more = ["training.keep=3", "trainer.val_check_interval=1", "trainer.max_steps=5", "attention_log.enabled=false"]
-    train_run(compose_options("train", short_run(folder, *more)))
-    return folder
+def runs(tmp_path_factory: pytest.TempPathFactory, short_run: Callable[..., list[str]]) -> tuple[Path, Path]:
+    """Five steps, each validated and kept: as they are, and with a moving average."""
+    folder = tmp_path_factory.mktemp("runs")
+    more = ["trainer.val_check_interval=1", "trainer.max_steps=5", "attention_log.enabled=false"]
+    train_run(compose_options("train", short_run(folder / "kept", *more, "training.keep=3")))
+    train_run(compose_options("train", short_run(folder / "moving", *more, "training.keep=9", f"optim.ema={DECAY}")))
+    return folder / "kept", folder / "moving"
 
 
 @pytest.fixture(scope="module")
-def averaged_run(tmp_path_factory: pytest.TempPathFactory, short_run: Callable[..., list[str]]) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "moving"
-    more = [f"optim.ema={DECAY}", "training.keep=9", "trainer.val_check_interval=1", "trainer.max_steps=5"]
-    train_run(compose_options("train", short_run(folder, *more, "attention_log.enabled=false")))
-    return folder
+def run(runs: tuple[Path, Path]) -> Path:
+    """The one as it is."""
+    return runs[0]
+
+
+def of_step(folder: Path, step: int) -> dict[str, torch.Tensor]:
+    return weights(folder / "checkpoints" / f"step-0000000{step}.ckpt")
 
 
 def weights(path: Path) -> dict[str, torch.Tensor]:
@@ -41,7 +45,7 @@ def test_the_newest_checkpoints_are_kept_when_asked_and_none_otherwise(run: Path
 
 
 def test_the_average_is_the_mean_of_the_newest(run: Path) -> None:
-    newest = [weights(run / "checkpoints" / f"step-0000000{step}.ckpt") for step in (4, 5)]
+    newest = [of_step(run, step) for step in (4, 5)]
     average = load(str(run), average=2)
     assert average.step == 5
     for name, value in average.model.state_dict().items():
@@ -54,17 +58,15 @@ def test_more_than_are_kept_cannot_be_averaged_and_the_message_says_how_many_are
         load(str(run), average=count)
 
 
-def test_the_moving_average_is_kept_and_training_goes_on_from_the_weights(run: Path, averaged_run: Path) -> None:
-    plain = {step: weights(run / "checkpoints" / f"step-0000000{step}.ckpt") for step in (3, 4, 5)}
-    moving = {step: weights(averaged_run / "checkpoints" / f"step-0000000{step}.ckpt") for step in (3, 4, 5)}
+def test_the_moving_average_is_kept_and_training_goes_on_from_the_weights_which_a_checkpoint_holds_too(
+    runs: tuple[Path, Path],
+) -> None:
+    run, averaged = runs
     name = "encoder_layers.0.feed_forward.in_proj.weight"
     for step in (4, 5):
-        expected = DECAY * moving[step - 1][name] + (1 - DECAY) * plain[step][name]
-        torch.testing.assert_close(moving[step][name], expected)
-
-
-def test_a_checkpoint_to_go_on_from_holds_both(run: Path, averaged_run: Path) -> None:
-    last = torch.load(averaged_run / "checkpoints" / "last.ckpt", weights_only=True)
+        expected = DECAY * of_step(averaged, step - 1)[name] + (1 - DECAY) * of_step(run, step)[name]
+        torch.testing.assert_close(of_step(averaged, step)[name], expected)
+    last = torch.load(averaged / "checkpoints" / "last.ckpt", weights_only=True)
     plain = weights(run / "checkpoints" / "last.ckpt")
     for name, value in last["training_weights"].items():
         torch.testing.assert_close(value, plain[name.removeprefix("model.")])

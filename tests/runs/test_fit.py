@@ -91,19 +91,17 @@ def test_what_cannot_work_here_is_refused_before_a_folder_is_made(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("devices", [-1, "auto"])
-def test_all_devices_are_refused_where_they_are_several(
-    devices: int | str, train: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+def test_devices_by_other_names_are_one_on_a_cpu_and_refused_where_they_are_several(
+    train: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for number, devices in enumerate(("[0]", -1, "auto")):
+        more = ("trainer.accelerator=cpu", f"trainer.devices={devices}", "trainer.max_steps=1")
+        assert train(str(number), *more, "attention_log.enabled=false").steps == 1
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
-    with pytest.raises(ValueError, match=rf"trainer.devices \({devices}\) asks for 4 devices"):
-        train("run", f"trainer.devices={devices}")
-
-
-@pytest.mark.parametrize("devices", ["[0]", "-1", "auto"])
-def test_the_one_device_of_a_cpu_has_several_names(devices: str, train: Callable[..., Result]) -> None:
-    assert train("run", "trainer.accelerator=cpu", f"trainer.devices={devices}", "trainer.max_steps=1").steps == 1
+    for devices in (-1, "auto"):
+        with pytest.raises(ValueError, match=rf"trainer.devices \({devices}\) asks for 4 devices"):
+            train("run", f"trainer.devices={devices}")
 
 
 def test_a_limit_of_time_that_is_not_reached_changes_nothing(train: Callable[..., Result]) -> None:

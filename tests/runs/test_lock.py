@@ -16,7 +16,7 @@ import pytest
 from seq2see.decoding import load
 from seq2see.evaluation import evaluate_pairs
 from seq2see.runs.evaluate import write
-from seq2see.runs.lock import alone_in
+from seq2see.runs.folder import alone_in
 from seq2see.tasks import Pair
 
 ROOT = Path(__file__).parents[2]
@@ -66,7 +66,7 @@ def test_of_two_processes_one_goes_on_and_the_other_is_told_who_does(tmp_path: P
 def test_the_lock_is_free_as_soon_as_its_holder_is_killed_though_its_children_live(tmp_path: Path) -> None:
     holder = (
         "import os, sys, time, pathlib\n"
-        "from seq2see.runs.lock import alone_in\n"
+        "from seq2see.runs.folder import alone_in\n"
         "with alone_in(pathlib.Path(sys.argv[1])):\n"
         "    child = os.fork()\n"
         "    if child: print(child, flush=True)\n"
@@ -102,7 +102,7 @@ def test_a_folder_that_takes_no_lock_is_written_without_one(tmp_path: Path, monk
     def unable(self: object) -> None:
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr("seq2see.runs.lock.FileLock.acquire", unable)
+    monkeypatch.setattr("filelock.FileLock.acquire", unable)
     with alone_in(tmp_path):
         (tmp_path / "written").touch()
     assert [path.name for path in tmp_path.iterdir()] == ["written"]

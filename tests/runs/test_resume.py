@@ -17,88 +17,96 @@ import torch
 from seq2see.decoding import read_content
 from seq2see.decoding.checkpoint import write_checkpoint
 from seq2see.runs.config import compose_options, config_folder
-from seq2see.runs.failures import RunFailed
+from seq2see.runs.folder import RunFailed
 from seq2see.runs.overrides import read_overrides
+from seq2see.runs.resume import find_earlier
 from seq2see.runs.train import Result, train_run
-from seq2see.training.callbacks import Checkpoints
+from seq2see.training.callbacks import BetweenSteps
+from seq2see.training.metrics_file import MetricsFile
 from seq2see.training.module import TrainingModule
 
 Overrides = Callable[..., list[str]]
 Seen = list[tuple[int, list[int]]]
+Condition = Callable[[BetweenSteps], bool]
 
-LONG = ("trainer.max_steps=40", "trainer.val_check_interval=9", "trainer.log_every_n_steps=4", "model.dropout=0.1")
+SMALL = ("model.d_model=16", "model.num_encoder_layers=1", "model.num_decoder_layers=1")
+LONG = (
+    *SMALL, "trainer.max_steps=40", "trainer.val_check_interval=9", "trainer.log_every_n_steps=4", "model.dropout=0.1",
+)  # fmt: skip
 
 
-@pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
-    """Each micro-batch that was trained on: optimiser steps before it, and its pairs."""
-    batches: Seen = []
-    training_step = TrainingModule.training_step
+def train(overrides: list[str], *, seen: Seen | None = None, stop: Condition | None = None) -> Result:
+    """Trains.
+
+    Args:
+        overrides: as on the command line.
+        seen: takes each micro-batch that is trained on: optimiser steps before it, and its pairs.
+        stop: a signal arrives as soon as this holds of what happens between the steps.
+    """
+    training_step, stop_if_requested, arrived = TrainingModule.training_step, BetweenSteps.stop_if_requested, []
 
     def recording(self: TrainingModule, batch: Any, batch_idx: int) -> Any:
-        batches.append((self.global_step, batch.ids.tolist()))
+        if seen is not None:
+            seen.append((self.global_step, batch.ids.tolist()))
         return training_step(self, batch, batch_idx)
 
-    monkeypatch.setattr(TrainingModule, "training_step", recording)
-    return batches
+    def arriving(self: BetweenSteps, trainer: Any) -> None:
+        if stop is not None and stop(self):
+            arrived.append(True)
+            self.stop_requested = lambda: True
+        stop_if_requested(self, trainer)
+
+    def stopped() -> None:
+        if arrived:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TrainingModule, "training_step", recording)
+        patch.setattr(BetweenSteps, "stop_if_requested", arriving)
+        patch.setattr("seq2see.runs.train.stop_if_asked", stopped)
+        return train_run(compose_options("train", overrides))
 
 
-@pytest.fixture
-def stop_when(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Checkpoints, Any], bool]], None]:
-    """Lets a signal arrive as soon as a condition on the run holds, once."""
-
-    def arrange(condition: Callable[[Checkpoints, Any], bool]) -> None:
-        stop_if_asked, arrived = Checkpoints.stop_if_asked, []
-
-        def arriving(self: Checkpoints, trainer: Any) -> None:
-            if not arrived and condition(self, trainer):
-                arrived.append(True)
-                self.asked = lambda: True
-            stop_if_asked(self, trainer)
-
-        def stopped() -> None:
-            if arrived == [True]:
-                arrived.append(False)
-                raise KeyboardInterrupt
-
-        monkeypatch.setattr(Checkpoints, "stop_if_asked", arriving)
-        monkeypatch.setattr("seq2see.runs.train.stop_if_asked", stopped)
-
-    return arrange
+def train_until(stop: Condition, overrides: list[str], *, seen: Seen | None = None) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        train(overrides, seen=seen, stop=stop)
 
 
-def at_step(step: int) -> Callable[[Checkpoints, Any], bool]:
-    return lambda callback, trainer: trainer.global_step == step and not trainer.validating
+def at_step(step: int) -> Condition:
+    """After this many optimiser steps, and before a validation that is due then."""
+    return lambda between: between._step == step
 
 
-def train(overrides: list[str]) -> Result:
-    return train_run(compose_options("train", overrides))
+def in_validation(step: int) -> Condition:
+    """The second time that is asked after this step: in its validation."""
+    asked: list[int] = []
 
+    def holds(between: BetweenSteps) -> bool:
+        asked.extend([step] * (between._step == step))
+        return len(asked) > 1
 
-def metrics(folder: Path) -> list[dict[str, str]]:
-    with (folder / "metrics.csv").open(encoding="utf-8", newline="") as file:
-        return [{name: row[name] for name in row if name != "train/tokens_per_second"} for row in csv.DictReader(file)]
-
-
-def text_files(folder: Path) -> dict[str, str]:
-    names = ("samples.jsonl", "attention/index.json", "attention/metrics.csv", "evaluation/test.tsv")
-    return {name: (folder / name).read_text(encoding="utf-8") for name in names if (folder / name).exists()}
+    return holds
 
 
 def assert_equal_runs(one: Path, other: Path) -> None:
     for name in ("last.ckpt", "best.ckpt"):
         ours, theirs = (read_content(folder / "checkpoints" / name).values for folder in (one, other))
-        for weight, value in theirs["state_dict"].items():
-            assert torch.equal(ours["state_dict"][weight], value), f"{name}: {weight}"
-        assert ours["global_step"] == theirs["global_step"]
-        assert [
-            entry for entry in ours.get("optimizer_states", []) if not _equal(entry, theirs["optimizer_states"][0])
-        ] == []
+        for part in ("state_dict", "global_step", "optimizer_states"):
+            assert _equal(ours.get(part), theirs.get(part)), f"{name}: {part}"
     assert metrics(one) == metrics(other)
-    assert text_files(one) == text_files(other)
+    for name in ("samples.jsonl", "attention/index.json", "attention/metrics.csv", "evaluation/test.tsv"):
+        ours, theirs = (
+            (folder / name).read_text(encoding="utf-8") if (folder / name).exists() else None for folder in (one, other)
+        )
+        assert ours == theirs, name
     results = [json.loads((folder / "result.json").read_text(encoding="utf-8")) for folder in (one, other)]
     for name in ("status", "steps", "best", "test"):
         assert results[0][name] == results[1][name]
+
+
+def metrics(folder: Path) -> list[dict[str, str]]:
+    with (folder / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        return [{name: row[name] for name in row if name != "train/tokens_per_second"} for row in csv.DictReader(file)]
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -111,242 +119,115 @@ def _equal(one: Any, other: Any) -> bool:
     return one == other
 
 
-def effective(seen: Seen) -> Seen:
-    """What the weights have seen: of a step that was done twice, the second time."""
-    known: dict[int, list[list[int]]] = {}
-    before = -1
-    for step, ids in seen:
-        if step != before:
-            known[step] = []
-        known[step].append(ids)
-        before = step
-    return [(step, ids) for step in sorted(known) for ids in known[step]]
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory: pytest.TempPathFactory, short_run: Overrides) -> Callable[..., tuple[Path, Seen]]:
+    """A run that was not interrupted, with these overrides, and what it has seen."""
+    known: dict[tuple[str, ...], tuple[Path, Seen]] = {}
+
+    def of(*more: str) -> tuple[Path, Seen]:
+        if more not in known:
+            folder, seen = tmp_path_factory.mktemp("straight") / "run", Seen()
+            train(short_run(folder, *more), seen=seen)
+            known[more] = folder, seen
+        return known[more]
+
+    return of
 
 
-def in_validation(step: int) -> Callable[[Checkpoints, Any], bool]:
-    return lambda callback, trainer: trainer.validating and trainer.global_step == step
+CASES = {
+    "workers": ([at_step(13)], "trainer.accumulate_grad_batches=4", "data.num_workers=2", "data.batch_size=8"),
+    "ema-in-validation": ([in_validation(27)], "optim.ema=0.9"),
+    "last-step": ([at_step(40)],),
+    "epoch-end-and-again": ([at_step(10), at_step(20), at_step(25), at_step(33)],),
+    "no-validation": ([at_step(13)], "task.valid_size=0"),
+}
+SLOW = {
+    "middle": ([at_step(13)],),
+    "validation-due": ([at_step(18)],),
+    "first-step": ([at_step(1)],),
+    "last-but-one": ([at_step(39)],),
+    "in-validations": ([in_validation(18), in_validation(40)],),
+    "epoch-end": ([at_step(10), at_step(13)],),
+    "ema": ([at_step(13)], "optim.ema=0.9"),
+    "kept": ([at_step(13)], "training.keep=2", "attention_log.every_n_steps=5", "optim.schedule=inverse_sqrt"),
+    "part-of-the-batches": ([at_step(4), at_step(13)], "trainer.limit_train_batches=4"),
+    "shares-of-an-epoch": ([at_step(13)], "trainer.val_check_interval=0.5"),
+}
 
 
 @pytest.mark.parametrize(
-    ("stop", "more"),
+    ("stops", "more"),
     [
-        pytest.param(
-            at_step(13), ("trainer.accumulate_grad_batches=4", "data.num_workers=2", "data.batch_size=8"), id="workers"
-        ),
-        pytest.param(in_validation(27), ("optim.ema=0.9",), id="ema-in-validation"),
-        pytest.param(at_step(40), (), id="last-step"),
-        *(
-            pytest.param(stop, more, id=name, marks=pytest.mark.slow)
-            for name, stop, more in (
-                ("middle", at_step(13), ()),
-                ("validation-due", at_step(18), ()),
-                ("first-step", at_step(1), ()),
-                ("last-but-one", at_step(39), ()),
-                ("in-validation", in_validation(18), ()),
-                ("in-last-validation", in_validation(40), ()),
-                ("epoch-end", at_step(10), ()),
-                ("ema", at_step(13), ("optim.ema=0.9",)),
-                (
-                    "kept",
-                    at_step(13),
-                    ("training.keep=2", "attention_log.every_n_steps=5", "optim.schedule=inverse_sqrt"),
-                ),
-                ("part-of-the-batches", at_step(13), ("trainer.limit_train_batches=4",)),
-                ("shares-of-an-epoch", at_step(13), ("trainer.val_check_interval=0.5",)),
-            )
-        ),
+        pytest.param(stops, more, id=name, marks=pytest.mark.slow if name in SLOW else ())
+        for name, (stops, *more) in (CASES | SLOW).items()
     ],
 )
 def test_a_run_that_was_interrupted_equals_one_that_was_not(
-    tmp_path: Path, short_run: Overrides, seen: Seen, stop_when: Callable[..., None], stop: Any, more: tuple[str, ...]
+    tmp_path: Path, short_run: Overrides, straight: Callable[..., Any], stops: list[Condition], more: list[str]
 ) -> None:
-    train(short_run(tmp_path / "straight", *LONG, *more))
-    whole, whole_ids = tmp_path / "straight", list(seen)
-    seen.clear()
-    stop_when(stop)
-    overrides = short_run(tmp_path / "stopped", *LONG, *more)
-    with pytest.raises(KeyboardInterrupt):
-        train(overrides)
-    result = json.loads((tmp_path / "stopped" / "result.json").read_text(encoding="utf-8"))
-    assert result["status"] == "interrupted" and not (tmp_path / "stopped" / "evaluation").exists()
-
-    train([*overrides, "resume=auto"])
-
-    assert_equal_runs(tmp_path / "stopped", whole)
-    assert seen == whole_ids
+    whole, whole_seen = straight(*LONG, *more)
+    folder, seen = tmp_path / "stopped", Seen()
+    overrides = short_run(folder, *LONG, *more, "resume=auto")
+    for stop in stops:
+        train_until(stop, overrides, seen=seen)
+        assert json.loads((folder / "result.json").read_text(encoding="utf-8"))["status"] == "interrupted"
+        assert not (folder / "evaluation").exists()
+    train(overrides, seen=seen)
+    assert_equal_runs(folder, whole)
+    assert seen == whole_seen
 
 
-@pytest.mark.parametrize("stops", [(10, 13), (20, 25, 33)])
-def test_a_run_that_goes_on_from_the_end_of_an_epoch_may_be_stopped_again(
-    tmp_path: Path, short_run: Overrides, seen: Seen, stop_when: Callable[..., None], stops: tuple[int, ...]
-) -> None:
-    train(short_run(tmp_path / "straight", *LONG))
-    whole = list(seen)
-    seen.clear()
-    for step in stops:
-        stop_when(at_step(step))
-        with pytest.raises(KeyboardInterrupt):
-            train(short_run(tmp_path / "stopped", *LONG, "resume=auto"))
-    train(short_run(tmp_path / "stopped", *LONG, "resume=auto"))
-    assert seen == whole
-    assert_equal_runs(tmp_path / "stopped", tmp_path / "straight")
-
-
-def test_a_longer_training_that_is_stopped_at_once_is_not_forgotten(
-    tmp_path: Path, short_run: Overrides, seen: Seen, stop_when: Callable[..., None]
-) -> None:
-    train(short_run(tmp_path / "run"))
-    longer = short_run(tmp_path / "run", "trainer.max_steps=20", "resume=auto")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TrainingModule, "training_step", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            train(longer)
-    seen.clear()
-    assert train(longer).steps == 20
-    assert [step for step, _ in seen] == list(range(12, 20))
-
-
-def reversed_words(line: str) -> str:
-    source, target = line.split("\t")
-    return f"{source}\t{' '.join(reversed(target.split()))}"
-
-
-@pytest.mark.parametrize(
-    ("split", "edit", "message"),
-    [
-        (
-            "train",
-            lambda lines: [*map(reversed_words, lines)],
-            r"the train pairs of .*train.tsv are other ones \(60 then",
-        ),
-        ("valid", lambda lines: [*map(reversed_words, lines)], r"the valid pairs of .*valid.tsv are other ones"),
-        ("test", lambda lines: lines[:-1], r"the test pairs of .*test.tsv are other ones \(60 then, 59 now\)"),
-        ("train", lambda lines: lines[::-1], r"train.tsv has the same train pairs in another order"),
-    ],
-)
-def test_other_pairs_are_refused_and_the_file_is_named(
-    tmp_path: Path, stop_when: Callable[..., None], split: str, edit: Callable[[list[str]], list[str]], message: str
-) -> None:
-    run = ["task=files", "trainer.max_steps=8", "model.d_model=16", "data.batch_size=16", f"run_dir={tmp_path / 'run'}"]
-    lines = [f"a{number % 7} b{number}\tb{number} a{number % 7}" for number in range(60)]
-    for name in ("train", "valid", "test"):
-        (tmp_path / f"{name}.tsv").write_text("\n".join(lines), encoding="utf-8")
-        run.append(f"task.{name}={tmp_path / name}.tsv")
-    stop_when(at_step(5))
-    with pytest.raises(KeyboardInterrupt):
-        train(run)
-    (tmp_path / f"{split}.tsv").write_text("\n".join(edit(lines)), encoding="utf-8")
-    with pytest.raises(ValueError, match=f"resume: .*{message}.*: bring that back, or start a new run .* init="):
-        train([*run, "resume=auto"])
-    (tmp_path / f"{split}.tsv").write_text("\n".join(lines), encoding="utf-8")
-    assert train([*run, "resume=auto"]).status == "completed"
-
-
-@pytest.mark.parametrize(("edited", "digests"), [(False, True), (False, False), (True, False)])
-def test_the_same_pairs_in_another_file_go_on_and_without_digests_as_well_as_before(
-    tmp_path: Path, stop_when: Callable[..., None], edited: bool, digests: bool
-) -> None:
-    pairs, moved = tmp_path / "pairs.tsv", tmp_path / "moved.tsv.gz"
-    files = [
-        "task=files",
-        "trainer.max_steps=8",
-        "model.d_model=16",
-        "data.batch_size=16",
-        f"run_dir={tmp_path / 'run'}",
-    ]
-    text = "".join(f"a{n} b\tb a{n}\n" for n in range(200))
-    pairs.write_text(text, encoding="utf-8")
-    stop_when(at_step(5))
-    with pytest.raises(KeyboardInterrupt):
-        train([*files, f"task.train={pairs}"])
-    pairs.unlink()
-    moved.write_bytes(gzip.compress(text.replace("a", "x" if edited else "a").encode()))
-    last = tmp_path / "run" / "checkpoints" / "last.ckpt"
-    values = read_content(last).values
-    assert sum(digest["pairs"] for digest in values["seq2see"]["pairs"].values()) == 200
-    if not digests:  # as an older seq2see wrote it
-        del values["seq2see"]["pairs"]
-        write_checkpoint(last, values)
-    again = [*files, f"task.train={moved}", "resume=auto"]
-    if edited:
-        with pytest.raises(ValueError, match="the pairs are other ones .source_tokenizer differs"):
-            train(again)
-    else:
-        assert train(again).steps == 8
-
-
-def test_without_validation_the_moving_average_is_the_best_and_the_run_can_be_made_longer(
-    tmp_path: Path, short_run: Overrides
-) -> None:
-    none = ("task.valid_size=0", "optim.ema=0.9", "optim.schedule=constant")
-    train(short_run(tmp_path / "run", *none))
-    best, last = (read_content(tmp_path / "run" / "checkpoints" / name) for name in ("best.ckpt", "last.ckpt"))
-    assert all(torch.equal(value, last.weights[name]) for name, value in best.weights.items())
-    raw = last.values["training_weights"]
-    assert any(not torch.equal(value, raw[f"model.{name}"]) for name, value in best.weights.items())
-    assert train(short_run(tmp_path / "run", *none, "trainer.max_steps=15", "resume=auto")).steps == 15
+@pytest.fixture
+def finished(tmp_path: Path, small_run: Path, short_run: Overrides) -> Overrides:
+    """A finished run of 12 steps that may be changed, in `run`: the overrides with which it goes on."""
+    shutil.copytree(small_run, tmp_path / "run")
+    return lambda *more: short_run(tmp_path / "run", "task.max_length=6", "resume=auto", *more)
 
 
 def test_what_is_complete_is_left_as_it_is(
-    tmp_path: Path, short_run: Overrides, seen: Seen, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, finished: Overrides, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    overrides = short_run(tmp_path / "run", "resume=auto")
-    first = train(overrides)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").glob("**/*")}
-    seen.clear()
-    capsys.readouterr()
-
-    again = train(overrides)
-
+    seen = Seen()
+    assert train(finished(), seen=seen).test and seen == []
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run").glob("**/*")} == before
-    assert seen == [] and again.test == first.test
     said = capsys.readouterr()
     assert "is complete (12 steps): nothing is left to do" in said.err and "exact match" in said.out
 
 
-def test_a_run_that_stopped_while_it_was_tested_is_only_tested(
-    tmp_path: Path, short_run: Overrides, seen: Seen, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("seq2see.runs.train.evaluate_pairs", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            train(short_run(tmp_path / "run"))
-    seen.clear()
-    result = train(short_run(tmp_path / "run", "resume=auto"))
+def test_a_run_that_was_not_tested_is_only_tested(tmp_path: Path, finished: Overrides) -> None:
+    (tmp_path / "run" / "result.json").unlink()
+    seen = Seen()
+    result = train(finished(), seen=seen)
     assert seen == []
     assert result.status == "completed" and result.steps == 12 and result.test and result.best["step"] in (6, 12)
 
 
-def test_a_longer_training_goes_on_from_the_end(
-    tmp_path: Path, short_run: Overrides, seen: Seen, capsys: pytest.CaptureFixture[str]
+def test_a_longer_training_goes_on_from_the_end_also_if_it_failed_at_once(
+    finished: Overrides, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    train(short_run(tmp_path / "run", "optim.schedule=constant"))
-    seen.clear()
-    more = ("optim.schedule=constant", "trainer.max_steps=20", "resume=auto")
-    train(short_run(tmp_path / "run", *more))
+    seen = Seen()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TrainingModule, "training_step", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            train(finished("trainer.max_steps=20"))
+    assert train(finished("trainer.max_steps=20"), seen=seen).steps == 20
     assert [step for step, _ in seen] == list(range(12, 20))
-    assert "changed     trainer.max_steps 12 -> 20" in capsys.readouterr().err
-    train(short_run(tmp_path / "whole", "optim.schedule=constant", "trainer.max_steps=20"))
-    ours, theirs = (read_content(tmp_path / name / "checkpoints" / "last.ckpt").weights for name in ("run", "whole"))
-    assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
+    assert capsys.readouterr().err.count("changed     trainer.max_steps 12 -> 20") == 2
 
 
-def test_what_a_run_that_goes_on_cannot_change_is_refused(tmp_path: Path, short_run: Overrides) -> None:
-    train(short_run(tmp_path / "run"))
+def test_what_a_run_that_goes_on_cannot_change_is_refused(finished: Overrides) -> None:
     for key, old, new in (("model.dropout", "0.0", "0.3"), ("data.batch_size", "32", "16"), ("seed", "0", "4")):
         with pytest.raises(ValueError, match=rf"{key}={new}: the run in .* has {old} and goes on with it"):
-            train(short_run(tmp_path / "run", "resume=auto", "trainer.max_steps=20", f"{key}={new}"))
+            train(finished("trainer.max_steps=20", f"{key}={new}"))
 
 
-def test_only_the_run_is_named_and_nothing_is_typed_again(tmp_path: Path, short_run: Overrides) -> None:
-    train(read_overrides("train", short_run(tmp_path / "it's"), config_folder()))
-    for resume in (tmp_path / "it's", tmp_path / "it's" / "checkpoints" / "last.ckpt"):
-        overrides = read_overrides("train", [f"resume={resume}", "trainer.max_steps=14"], config_folder())
-        assert train(overrides).folder == tmp_path / "it's"
-    assert read_content(tmp_path / "it's" / "checkpoints" / "last.ckpt").step == 14
+def test_only_the_run_is_named_and_nothing_is_typed_again(tmp_path: Path, small_run: Path) -> None:
+    shutil.copytree(small_run, tmp_path / "it's")
+    for resume, steps in ((tmp_path / "it's", 14), (tmp_path / "it's" / "checkpoints" / "last.ckpt", 15)):
+        named = [f"resume={resume}", f"trainer.max_steps={steps}"]
+        result = train(read_overrides("train", named, config_folder()))
+        assert (result.folder, result.steps) == (tmp_path / "it's", steps)
 
 
 @pytest.mark.parametrize(
@@ -367,16 +248,69 @@ def test_what_cannot_be_resumed_is_refused_with_what_to_do(
         train(read_overrides("train", ["task=copy", *f"resume={resume}".split()], config_folder()))
 
 
-def test_a_run_that_has_no_checkpoint_yet_begins_anew(tmp_path: Path, short_run: Overrides, seen: Seen) -> None:
-    folder = tmp_path / "run"
-    (folder / "attention").mkdir(parents=True)
+def test_other_pairs_are_refused_and_the_file_is_named(tmp_path: Path) -> None:
+    run = ["task=files", *SMALL, "trainer.max_steps=8", "data.batch_size=16", f"run_dir={tmp_path / 'run'}"]
+    lines = [f"a{number % 7} b{number}\tb{number} a{number % 7}" for number in range(60)]
+    for name in ("train", "valid", "test"):
+        (tmp_path / f"{name}.tsv").write_text("\n".join(lines), encoding="utf-8")
+        run.append(f"task.{name}={tmp_path / name}.tsv")
+    train_until(at_step(5), run)
+    reversed_words = [f"a{number % 7} b{number}\ta{number % 7} b{number}" for number in range(60)]
+    for split, edited, message in (
+        ("train", reversed_words, r"the train pairs of .*train.tsv are other ones \(60 then"),
+        ("valid", reversed_words, r"the valid pairs of .*valid.tsv are other ones"),
+        ("test", lines[:-1], r"the test pairs of .*test.tsv are other ones \(60 then, 59 now\)"),
+        ("train", lines[::-1], r"train.tsv has the same train pairs in another order"),
+    ):
+        (tmp_path / f"{split}.tsv").write_text("\n".join(edited), encoding="utf-8")
+        with pytest.raises(ValueError, match=f"resume: .*{message}.*: bring that back, or start a new run .* init="):
+            train([*run, "resume=auto"])
+        (tmp_path / f"{split}.tsv").write_text("\n".join(lines), encoding="utf-8")
+    assert train([*run, "resume=auto"]).status == "completed"
+
+
+def test_the_same_pairs_in_another_file_go_on_and_without_digests_as_well_as_before(tmp_path: Path) -> None:
+    pairs, moved = tmp_path / "pairs.tsv", tmp_path / "moved.tsv.gz"
+    text = "".join(f"a{n} b\tb a{n}\n" for n in range(200))
+    files = ["task=files", *SMALL, "trainer.max_steps=8", "data.batch_size=16"]
+    pairs.write_text(text, encoding="utf-8")
+    train_until(at_step(5), [*files, f"task.train={pairs}", f"run_dir={tmp_path / 'run'}"])
+    pairs.unlink()
+    moved.write_bytes(gzip.compress(text.encode()))
+    again = [*files, f"task.train={moved}", "resume=auto"]
+    values = read_content(tmp_path / "run" / "checkpoints" / "last.ckpt").values
+    assert sum(digest["pairs"] for digest in values["seq2see"]["pairs"].values()) == 200
+    shutil.copytree(tmp_path / "run", tmp_path / "older")
+    del values["seq2see"]["pairs"]  # as an older seq2see wrote it
+    write_checkpoint(tmp_path / "older" / "checkpoints" / "last.ckpt", values)
+    shutil.copytree(tmp_path / "older", tmp_path / "edited")
+    for name in ("run", "older"):
+        assert train([*again, f"run_dir={tmp_path / name}"]).steps == 8
+    moved.write_bytes(gzip.compress(text.replace("a", "x").encode()))
+    with pytest.raises(ValueError, match="the pairs are other ones .source_tokenizer differs"):
+        train([*again, f"run_dir={tmp_path / 'edited'}"])
+
+
+def test_without_validation_the_moving_average_is_the_best_and_the_run_can_be_made_longer(
+    tmp_path: Path, short_run: Overrides
+) -> None:
+    none = short_run(tmp_path / "run", *SMALL, "task.valid_size=0", "optim.ema=0.9", "optim.schedule=constant")
+    train(none)
+    best, last = (read_content(tmp_path / "run" / "checkpoints" / name) for name in ("best.ckpt", "last.ckpt"))
+    assert all(torch.equal(value, last.weights[name]) for name, value in best.weights.items())
+    raw = last.values["training_weights"]
+    assert any(not torch.equal(value, raw[f"model.{name}"]) for name, value in best.weights.items())
+    assert train([*none, "trainer.max_steps=15", "resume=auto"]).steps == 15
+
+
+def test_a_run_that_has_no_checkpoint_yet_begins_anew_and_a_folder_of_something_else_is_not_touched(
+    tmp_path: Path, short_run: Overrides
+) -> None:
+    (tmp_path / "run" / "attention").mkdir(parents=True)
     for name in ("config.yaml", "metrics.csv", ".config.yaml.1.part", "attention/index.json"):
-        (folder / name).write_text("half")
-    assert train(short_run(folder, "resume=auto")).status == "completed"
-    assert len(seen) == 12
-
-
-def test_a_folder_of_something_else_is_not_touched(tmp_path: Path, short_run: Overrides) -> None:
+        (tmp_path / "run" / name).write_text("half")
+    seen = Seen()
+    assert train(short_run(tmp_path / "run", "resume=auto"), seen=seen).status == "completed" and len(seen) == 12
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "data").write_text("mine")
     with pytest.raises(ValueError, match="is not empty"):
@@ -385,34 +319,17 @@ def test_a_folder_of_something_else_is_not_touched(tmp_path: Path, short_run: Ov
 
 
 def test_the_weights_that_a_run_began_with_may_be_gone_when_it_goes_on(
-    tmp_path: Path, short_run: Overrides, stop_when: Callable[..., None]
+    tmp_path: Path, small_run: Path, short_run: Overrides
 ) -> None:
-    train(short_run(tmp_path / "first"))
-    stop_when(at_step(5))
-    overrides = short_run(tmp_path / "second", f"init={tmp_path / 'first'}")
-    with pytest.raises(KeyboardInterrupt):
-        train(overrides)
+    shutil.copytree(small_run, tmp_path / "first")
+    overrides = short_run(tmp_path / "second", "task.max_length=6", f"init={tmp_path / 'first'}")
+    train_until(at_step(5), overrides)
     shutil.rmtree(tmp_path / "first")
     assert train([*overrides, "resume=auto"]).status == "completed"
 
 
-def test_a_run_without_validation_pairs_goes_on_too(
-    tmp_path: Path, short_run: Overrides, seen: Seen, stop_when: Callable[..., None]
-) -> None:
-    none = ("task.valid_size=0",)
-    train(short_run(tmp_path / "straight", *none))
-    whole = list(seen)
-    seen.clear()
-    stop_when(at_step(7))
-    with pytest.raises(KeyboardInterrupt):
-        train(short_run(tmp_path / "stopped", *none))
-    train(short_run(tmp_path / "stopped", *none, "resume=auto"))
-    assert_equal_runs(tmp_path / "stopped", tmp_path / "straight")
-    assert seen == whole
-
-
-def test_training_time_goes_on_from_what_was_used(
-    tmp_path: Path, short_run: Overrides, stop_when: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+def test_training_time_goes_on_from_what_was_used_and_is_what_is_said(
+    tmp_path: Path, short_run: Overrides, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [0.0]
     monkeypatch.setattr("seq2see.training.budget.time.monotonic", lambda: now[0])
@@ -423,18 +340,16 @@ def test_training_time_goes_on_from_what_was_used(
         return training_step(self, batch, batch_idx)
 
     monkeypatch.setattr(TrainingModule, "training_step", one_second)
-    timed = ("trainer.max_steps=null", "trainer.max_time=00:00:00:10")
-    stop_when(at_step(6))
-    with pytest.raises(KeyboardInterrupt):
-        train(short_run(tmp_path / "run", *timed))
-    assert train(short_run(tmp_path / "run", *timed, "resume=auto")).steps == 10
+    timed = short_run(tmp_path / "run", *SMALL, "trainer.max_steps=null", "trainer.max_time=00:00:00:10")
+    train_until(at_step(6), timed)
+    assert train([*timed, "resume=auto"]).steps == 10
+    assert "from step 6 after 0:06" in capsys.readouterr().err
 
 
 def test_a_gradient_that_is_not_finite_stops_the_run_before_it_reaches_the_weights(
-    tmp_path: Path, short_run: Overrides, seen: Seen, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, short_run: Overrides, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    training_step = TrainingModule.training_step
-    weights = []
+    training_step, seen, weights = TrainingModule.training_step, Seen(), []
 
     def failing(self: TrainingModule, batch: Any, batch_idx: int) -> Any:
         loss = training_step(self, batch, batch_idx)
@@ -444,10 +359,10 @@ def test_a_gradient_that_is_not_finite_stops_the_run_before_it_reaches_the_weigh
     monkeypatch.setattr(TrainingModule, "training_step", failing)
     with pytest.raises(
         RunFailed,
-        match=r"step 8: the loss or the gradient is not finite. Its batch has 32 pairs, such as number \d+, \d+",
-    ) as error:
-        train(short_run(tmp_path / "run"))
-    assert "failed.ckpt: lower optim.lr" in str(error.value)
+        match=r"step 8: the loss or the gradient is not finite. Its batch has 32 pairs, such as number \d+, \d+"
+        r".*failed.ckpt: lower optim.lr",
+    ):
+        train(short_run(tmp_path / "run", *SMALL), seen=seen)
     assert str(seen[-1][1]) in (tmp_path / "run" / "train.log").read_text(encoding="utf-8")
     failed = read_content(tmp_path / "run" / "checkpoints" / "failed.ckpt")
     assert failed.step == 7
@@ -463,7 +378,7 @@ def test_a_gradient_that_is_not_finite_stops_the_run_before_it_reaches_the_weigh
 def test_few_pairs_to_validate_are_said_once(
     tmp_path: Path, short_run: Overrides, capsys: pytest.CaptureFixture[str], size: int, said: str
 ) -> None:
-    result = train(short_run(tmp_path / "run", f"task.valid_size={size}", "task.ood_size=0"))
+    result = train(short_run(tmp_path / "run", *SMALL, f"task.valid_size={size}", "task.ood_size=0"))
     assert capsys.readouterr().err.count(said) == 1
     assert result.status == "completed" and (result.best == {}) == (size == 0)
 
@@ -479,70 +394,94 @@ def without(*path: str | int) -> Callable[[dict[str, Any]], None]:
 
 
 PARTS = {
-    "no callbacks": without("callbacks"),
     "no pace": without("callbacks", "Pace"),
-    "no selection": without("callbacks", "Selection"),
     "callbacks are a list": lambda content: content.update(callbacks=[1]),
     "seconds are a text": lambda content: content["callbacks"]["Pace"].update(seconds="1"),
     "no training": without("training"),
-    "no random state": without("training", "random"),
     "a random state of another kind": lambda content: content["training"]["random"].update(numpy=["a", [], 0, 0, 0]),
     "no loops": without("loops"),
     "no place in the data": without("loops", "fit_loop", "state_dict", "combined_loader", 0, "position"),
     "no optimisers": lambda content: content.update(optimizer_states=[]),
-    "no states": lambda content: content["optimizer_states"][0].update(state={}),
     "a state is missing": without("optimizer_states", 0, "state", 3),
     "a state of another shape": lambda content: content["optimizer_states"][0]["state"][3].update(
         exp_avg=torch.ones(1, 2)
     ),
-    "no groups": without("optimizer_states", 0, "param_groups"),
     "one group": without("optimizer_states", 0, "param_groups", 1),
 }
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_a_last_checkpoint_without_its_parts_says_how_to_go_on(
-    tmp_path: Path, small_run: Path, short_run: Overrides, name: str
-) -> None:
-    shutil.copytree(small_run, tmp_path / "run")
+def test_a_last_checkpoint_without_its_parts_says_how_to_go_on(tmp_path: Path, finished: Overrides, name: str) -> None:
     last = tmp_path / "run" / "checkpoints" / "last.ckpt"
     content = torch.load(last, weights_only=True)
     PARTS[name](content)
     write_checkpoint(last, content)
-    longer = short_run(tmp_path / "run", "task.max_length=6", "resume=auto", "trainer.max_steps=14")
-    with pytest.raises(ValueError, match=r"^resume: .*last\.ckpt lacks what .*: init=.*run starts a new run") as caught:
-        train(longer)
+    with pytest.raises(ValueError, match=r"^resume: .*last\.ckpt lacks what .*: init=.* starts a new run") as caught:
+        train(finished("trainer.max_steps=14"))
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("result.json", b'{"status": "completed"', "cannot be read .*: delete it"),
-        ("result.json", b"", "cannot be read .*: delete it"),
-        ("result.json", b"\xff\xfe", "cannot be read .*: delete it"),
         ("result.json", b"[" * 100_000, "cannot be read .*: delete it"),
-        ("result.json", b"[1]", "not a JSON object"),
-        ("result.json", b'{"status": 1}', "status is 1"),
         ("metrics.csv", b"step,epoch\n\xff,1\n6,1\n", "is damaged .*: delete the line, or the file"),
-        ("metrics.csv", b"step,epoch\nsix,1\n6,1\n", "line 2: is damaged"),
-        ("metrics.csv", b"step,epoch\n6\n8,1\n", "line 2: is damaged"),
-        ("metrics.csv", b"step,epoch\n6,1,3\n8,1\n", "line 2: is damaged"),
-        ("metrics.csv", b"\0\0\0\n1,2\n", "is damaged"),
-        ("metrics.csv", b"a,b\n1,2\n", "line 2: is damaged"),
         ("samples.jsonl", b'{"step": 6}\n\xff\n{"step": 6}\n', "line 2: is damaged: delete the line, or the file"),
-        ("samples.jsonl", b'{"step": "6"}\n{"step": 6}\n', "line 1: is damaged"),
-        ("samples.jsonl", b"[" * 100_000 + b'\n{"step": 6}\n', "line 1: is damaged"),
     ],
 )
-def test_a_damaged_file_of_the_run_is_named_with_what_to_do(
-    tmp_path: Path, small_run: Path, short_run: Overrides, name: str, content: bytes, message: str
+def test_a_damaged_file_of_the_run_is_named_and_the_run_goes_on_without_it(
+    tmp_path: Path, finished: Overrides, name: str, content: bytes, message: str
 ) -> None:
-    shutil.copytree(small_run, tmp_path / "run")
     file = tmp_path / "run" / name
     file.write_bytes(content)
-    longer = short_run(tmp_path / "run", "task.max_length=6", "resume=auto", "trainer.max_steps=14")
     with pytest.raises(ValueError, match=rf"^{re.escape(str(file))}.*{message}"):
-        train(longer)
+        train(finished("trainer.max_steps=14"))
     file.unlink()
-    assert train(longer).status == "completed"
+    assert train(finished("trainer.max_steps=14")).status == "completed"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"step,epoch\nsix,1\n6,1\n", "line 2: is damaged"),
+        (b"step,epoch\n6\n8,1\n", "line 2: is damaged"),
+        (b"step,epoch\n6,1,3\n8,1\n", "line 2: is damaged"),
+        (b"\0\0\0\n1,2\n", "is damaged"),
+        (b"a,b\n1,2\n", "line 2: is damaged"),
+    ],
+)
+def test_a_damaged_row_of_metrics_is_named(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "metrics.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=rf"metrics\.csv.*{message}"):
+        MetricsFile(tmp_path / "metrics.csv", kept_until=6)
+
+
+def test_metrics_keep_the_rows_up_to_a_step_and_its_own_takes_more(tmp_path: Path) -> None:
+    file = tmp_path / "metrics.csv"
+    begun = MetricsFile(file)
+    for step in (2, 4, 6):
+        begun.log_metrics({"train/loss": step / 4, "epoch": 0, "of no column": 1.0}, step=step)
+        begun.save()
+    file.write_bytes(file.read_bytes() + b"8,0,half")  # cut off by a full disk
+    going_on = MetricsFile(file, kept_until=4)
+    assert [row["step"] for row in metrics(tmp_path)] == ["2", "4"]
+    for step, numbers in ((4, {"val/loss": 0.75}), (6, {"train/loss": 0.25}), (6, {"val/loss": 0.5})):
+        going_on.log_metrics(numbers, step=step)
+    going_on.finalize("success")
+    found = [(row["step"], row["train/loss"], row["val/loss"]) for row in metrics(tmp_path)]
+    assert found == [("2", "0.5", ""), ("4", "1.0", "0.75"), ("6", "0.25", "0.5")]
+
+
+@pytest.mark.parametrize("line", [b'{"step": "6"}', b"[" * 100_000])
+def test_a_damaged_sample_is_named_but_for_a_last_one_that_was_cut_off(
+    tmp_path: Path, finished: Overrides, line: bytes
+) -> None:
+    samples = tmp_path / "run" / "samples.jsonl"
+    earlier = find_earlier(tmp_path / "run")
+    assert earlier is not None
+    samples.write_bytes(b'{"step": 6}\n{"step": 14}\n' + line)
+    earlier.cut_back()
+    assert samples.read_bytes() == b'{"step": 6}\n'
+    samples.write_bytes(line + b'\n{"step": 6}\n')
+    with pytest.raises(ValueError, match=r"samples\.jsonl, line 1: is damaged"):
+        earlier.cut_back()

@@ -26,7 +26,7 @@ from seq2see.runs.selfcheck.checks import batches, beam_of_one, by_heart, cache,
 from seq2see.runs.selfcheck.fixture import Fixture, valid_pairs_of
 from seq2see.runs.selfcheck.run_checks import chosen, num_misrecorded, read_again, resumed, saved
 from seq2see.text import BOS, EOS, PAD
-from seq2see.training.callbacks import pace
+from seq2see.training import callbacks
 from seq2see.training.module import TrainingModule
 from seq2see.transformer import Transformer
 from seq2see.transformer.model import DecoderCache
@@ -280,7 +280,7 @@ def test_pairs_of_a_file_are_those_that_the_run_has_kept_and_else_random_tokens(
 
 
 def test_the_first_of_equal_scores_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace.Best, "order", lambda self, select: (self.score, 0.0))
+    monkeypatch.setattr(callbacks.Best, "order", lambda self, select: (self.score, 0.0))
     assert chosen.measure(fixture_of()) == 1
 
 
@@ -317,7 +317,7 @@ def test_a_run_that_has_recorded_something_else_is_found_out(small_run: Path, tm
 
 @pytest.mark.slow
 def test_a_run_that_goes_on_with_other_random_numbers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seq2see.training.callbacks.checkpoints.set_random_state", lambda state: None)
+    monkeypatch.setattr("seq2see.training.callbacks.set_random_state", lambda state: None)
     assert resumed.measure(fixture_of("model.dropout=0.2")) > 0
 
 

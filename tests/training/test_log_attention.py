@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
 from seq2see.maps import AttentionLog, Maps
 from seq2see.maps.arrays import visible
@@ -92,13 +90,3 @@ def test_measuring_and_writing_go_on_in_a_thread_whose_failure_is_not_lost(
     assert threading.main_thread() not in threads
     assert AttentionLog.open(tmp_path / "run").steps == [0, 4, 6], "what was written is whole"
     assert not any(thread.name.startswith("attention-log") for thread in threading.enumerate())
-
-
-@pytest.mark.slow
-def test_two_hundred_steps_with_and_without_the_log_give_the_same_weights(tmp_path: Path, short_run: Overrides) -> None:
-    weights = []
-    for enabled in ("true", "false"):
-        overrides = short_run(tmp_path / enabled, "trainer.max_steps=200", "trainer.val_check_interval=50")
-        train_run(compose_options("train", [*overrides, "model.dropout=0.1", f"attention_log.enabled={enabled}"]))
-        weights.append(torch.load(tmp_path / enabled / "checkpoints" / "last.ckpt", weights_only=True)["state_dict"])
-    assert all(torch.equal(value, weights[1][name]) for name, value in weights[0].items())

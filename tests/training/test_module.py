@@ -9,8 +9,7 @@ from seq2see.data import Batch, EncodedPairs
 from seq2see.options import DataOptions, LettersOptions, ModelOptions, OptimOptions, TrainerOptions, TrainOptions
 from seq2see.runs.fit import fit
 from seq2see.runs.folder import RunFolder
-from seq2see.runs.prepare import TrainingSetup as Prepared
-from seq2see.runs.prepare import prepare
+from seq2see.runs.prepare import TrainingSetup, prepare
 from seq2see.runs.terminal import Terminal
 from seq2see.training.budget import Budget
 from seq2see.training.module import TrainingModule
@@ -58,7 +57,7 @@ def long_and_short(num_pairs: int) -> tuple[TrainingModule, EncodedPairs]:
     return module_of(prepared), prepared.train
 
 
-def module_of(prepared: Prepared) -> TrainingModule:
+def module_of(prepared: TrainingSetup) -> TrainingModule:
     return TrainingModule(
         prepared.trained.model.double(),
         prepared.options,
@@ -79,29 +78,15 @@ def gradients(module: TrainingModule, batches: list[Batch]) -> list[torch.Tensor
     return [parameter.grad.clone() for parameter in module.parameters() if parameter.grad is not None]
 
 
-def test_eight_long_and_short_pairs_have_the_gradients_of_four_times_two() -> None:
+def test_gradients_and_loss_are_those_of_small_batches_and_of_fifty_more_columns_of_padding() -> None:
     module, pairs = long_and_short(8)
-    whole = gradients(module, [pairs.batch(range(8))])
-    parts = gradients(module, [pairs.batch(range(begin, begin + 2)) for begin in range(0, 8, 2)])
-    for part, one in zip(parts, whole, strict=True):
-        torch.testing.assert_close(part, one, rtol=0, atol=1e-6)
-
-
-def test_fifty_columns_of_padding_change_neither_loss_nor_gradients() -> None:
-    module, pairs = long_and_short(8)
-    batch = pairs.batch(range(8))
+    batch, more = pairs.batch(range(8)), torch.zeros(8, 50, dtype=torch.int64)  # PAD
     whole, loss = gradients(module, [batch]), module.take_train_loss()
-    more = torch.zeros(8, 50, dtype=torch.int64)  # PAD
-    padded = Batch(
-        batch.ids,
-        torch.cat((batch.src, more), 1),
-        torch.cat((batch.src_mask, more.bool()), 1),
-        torch.cat((batch.tgt_in, more), 1),
-        torch.cat((batch.tgt_out, more), 1),
-    )
-    for part, one in zip(gradients(module, [padded]), whole, strict=True):
-        torch.testing.assert_close(part, one, rtol=0, atol=1e-12)
-    assert module.take_train_loss() == pytest.approx(loss, abs=1e-12)
+    padded = Batch(batch.ids, *(torch.cat((part, more.to(part.dtype)), 1) for part in batch[1:]))
+    for batches in ([pairs.batch(range(begin, begin + 2)) for begin in range(0, 8, 2)], [padded]):
+        for part, one in zip(gradients(module, batches), whole, strict=True):
+            torch.testing.assert_close(part, one, rtol=0, atol=1e-12)
+        assert module.take_train_loss() == pytest.approx(loss, abs=1e-12)
 
 
 def test_the_loss_of_an_epoch_is_the_same_at_any_batch_size() -> None:

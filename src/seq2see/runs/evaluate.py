@@ -13,7 +13,7 @@ from seq2see.maps.attended import add_alignment
 from seq2see.options import EvaluateOptions, FilesOptions, HubOptions, Split
 from seq2see.runs.data import pairs_of, read_pairs, task_of
 from seq2see.runs.evaluate_cases import add_cases
-from seq2see.runs.lock import alone_in
+from seq2see.runs.folder import alone_in
 from seq2see.runs.terminal import Terminal
 from seq2see.tasks import Pair
 from seq2see.tasks.paths import files_of

@@ -9,30 +9,21 @@ import torch
 from lightning.pytorch.callbacks import Callback, LambdaCallback
 from lightning.pytorch.loggers import Logger
 
-from seq2see.data import EncodedPairs, scoring_loader
+from seq2see.data import scoring_loader
 from seq2see.decoding import device_of
 from seq2see.evaluation import References
 from seq2see.maps import AttentionLog
 from seq2see.options import LoggerKind, TrainOptions
 from seq2see.runs.cost import Cost
 from seq2see.runs.folder import RunFolder
-from seq2see.runs.prepare import TrainingSetup as Prepared
-from seq2see.runs.prepare import steps_an_epoch, train_loader
-from seq2see.runs.resume import Earlier
-from seq2see.runs.signals import asked, held, listen_again
+from seq2see.runs.prepare import TrainingSetup, steps_an_epoch, train_loader
+from seq2see.runs.resume import ResumeState
+from seq2see.runs.signals import defer_signals, listen_again, stop_requested
 from seq2see.runs.terminal import Terminal, TrainingDisplay
-from seq2see.training.callbacks import (
-    Checkpoints,
-    LogAttention,
-    LogMetrics,
-    Pace,
-    ReportValidation,
-    SamplesFile,
-    Selection,
-    Stopped,
-)
-from seq2see.training.checkpoint_io import AtomicCheckpointIO
-from seq2see.training.loggers import MetricsFile
+from seq2see.training.callbacks import BestCheckpoint, BetweenSteps, Stopped, ValidationSchedule
+from seq2see.training.checkpoints import AtomicCheckpointIO
+from seq2see.training.log_attention import LogAttention
+from seq2see.training.metrics_file import MetricsFile
 from seq2see.training.module import NotFinite, TrainingModule
 from seq2see.training.moving_average import MovingAverage
 
@@ -63,18 +54,18 @@ class Outcome:
 
 
 def fit(
-    prepared: Prepared,
+    setup: TrainingSetup,
     folder: RunFolder,
     terminal: Terminal,
     log: AttentionLog | None,
     *,
-    earlier: Earlier | None = None,
+    earlier: ResumeState | None = None,
     tracker: Logger | None = None,
 ) -> Outcome:
     """Trains; the checkpoints are in the folder afterwards.
 
     Args:
-        prepared: what to train, on what.
+        setup: what to train, on what.
         folder: the run's.
         terminal: what is said.
         log: where attention maps go; None: nowhere.
@@ -83,96 +74,88 @@ def fit(
 
     Raises:
         NotFinite: a loss or a gradient is not a number; `failed.ckpt` has the weights before that step.
+        ValueError: the checkpoint to go on from lacks something.
     """
     _quieten()
-    options, budget = prepared.options, prepared.budget
-    module = _module(prepared).to(DTYPES.get(options.trainer.precision))
-    display = TrainingDisplay(
-        terminal,
-        budget,
-        () if module.references is None else module.references.scorer.references[0],
-        prepared.telling_scores,
-    )
+    options, budget = setup.options, setup.budget
+    module = _module(setup).to(DTYPES.get(options.trainer.precision))
+    first = () if module.references is None else module.references.scorer.references[0]
+    display = TrainingDisplay(terminal, budget, first, setup.telling_scores)
     assert options.training.select is not None
-    pace = Pace(budget, validate_every=_validate_every(options, prepared.train))
-    selection = Selection(options.training.select, patience=options.training.patience)
+    schedule = ValidationSchedule(budget, every=_validate_every(setup))
+    best = BestCheckpoint(options.training.select, patience=options.training.patience)
+    average = None if options.optim.ema is None else MovingAverage(options.optim.ema)
     attention = None
     if log is not None:
-        batch = prepared.valid.batch(range(len(log.examples)))
         attention = LogAttention(
             log,
-            batch,
+            setup.valid.batch(range(len(log.examples))),
             every_n_steps=options.attention_log.every_n_steps,
-            of_average=options.optim.ema is not None,
+            of_average=average is not None,
         )
-    callbacks: list[Callback] = [
-        LambdaCallback(on_train_start=lambda *_: listen_again()),
-        pace,
-        LogMetrics(every_n_steps=options.trainer.log_every_n_steps, report=display.training),
-        ReportValidation(display.validation),
-        SamplesFile(folder.samples),
-        selection,
-    ]
-    if attention is not None:
-        callbacks.append(attention)
-    if options.optim.ema is not None:
-        callbacks.append(MovingAverage(options.optim.ema))
-    checkpoints = Checkpoints(
-        folder.checkpoints, pace=pace, selection=selection, keep=options.training.keep, asked=asked
+    between = BetweenSteps(
+        folder.checkpoints,
+        folder.samples,
+        scoring_loader(setup.valid) if len(setup.valid) else None,
+        schedule=schedule,
+        best=best,
+        average=average,
+        attention=attention,
+        stop_requested=stop_requested,
+        report_training=display.training,
+        report_validation=display.validation,
     )
-    callbacks.append(checkpoints)
+    listening = LambdaCallback(on_train_start=lambda *_: listen_again())
+    callbacks: list[Callback] = [
+        part for part in (listening, schedule, best, attention, average, between) if part is not None
+    ]
     loggers = _loggers(options, folder, None if earlier is None else earlier.step)
     trainer = _trainer(options, callbacks, loggers if tracker is None else [*loggers, tracker])
-    valid_loader = scoring_loader(prepared.valid) if len(prepared.valid) else None
     interrupted = False
-    with display, held():
+    with display, defer_signals():
         try:
             trainer.fit(
                 module,
-                train_loader(options, prepared.train),
-                valid_loader,
+                train_loader(options, setup.train),
                 ckpt_path=None if earlier is None else earlier.checkpoint.file,
                 weights_only=True,
             )
         except Stopped:
             interrupted = True
-        except (RuntimeError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            if earlier is not None and not checkpoints.goes_on and not asked():
+        except SystemExit as end:  # what Lightning makes of a signal
+            if not stop_requested():
+                raise end.__context__ if isinstance(end.__context__, KeyboardInterrupt) else end from None
+            interrupted = True
+        except Exception as error:
+            if stop_requested() and isinstance(error, RuntimeError) and not isinstance(error, NotFinite):
+                interrupted = True  # such as that of a worker process that a signal has ended
+            elif earlier is not None and not between.goes_on and not isinstance(error, OSError):
                 raise ValueError(
                     f"resume: {earlier.checkpoint.file} lacks what a training goes on from ({type(error).__name__}: "
                     f"{' '.join(str(error).split())[:200]}): init={folder.shown} starts a new run with its weights"
                 ) from error
-            # such as that of a worker process that a signal has ended
-            if not isinstance(error, RuntimeError) or isinstance(error, NotFinite) or not asked():
+            else:
                 raise
-            interrupted = True
-        except SystemExit as end:  # what Lightning makes of a signal
-            if not asked():
-                raise end.__context__ if isinstance(end.__context__, KeyboardInterrupt) else end from None
-            interrupted = True
-    before = 0 if earlier is None else earlier.step
-    cost = (
-        None
-        if interrupted
-        else Cost.of(
-            prepared,
-            steps=trainer.global_step - before,
-            tokens=module.tokens_trained,
-            seconds=budget.seconds - budget.seconds_before,
-        )
+    if interrupted:
+        return Outcome(trainer.global_step, best.best, interrupted=True)
+    cost = Cost.of(
+        setup,
+        steps=trainer.global_step - (0 if earlier is None else earlier.step),
+        tokens=module.tokens_trained,
+        seconds=budget.seconds - budget.seconds_before,
     )
-    return Outcome(trainer.global_step, selection.best, cost, interrupted)
+    return Outcome(trainer.global_step, best.best, cost)
 
 
-def _module(prepared: Prepared) -> TrainingModule:
-    pairs, source, target = prepared.valid_pairs, prepared.source_tokenizer, prepared.target_tokenizer
+def _module(setup: TrainingSetup) -> TrainingModule:
+    pairs, source, target = setup.valid_pairs, setup.source_tokenizer, setup.target_tokenizer
     return TrainingModule(
-        prepared.trained.model,
-        prepared.options,
-        budget=prepared.budget,
+        setup.trained.model,
+        setup.options,
+        budget=setup.budget,
         references=References(pairs, source, target, most=NUM_SAMPLES) if pairs else None,
-        length_limit=prepared.trained.length_limit,
-        about=prepared.about(),
+        length_limit=setup.trained.length_limit,
+        about=setup.about(),
     )
 
 
@@ -180,20 +163,15 @@ def _quieten() -> None:
     """Silences what Lightning says that a user can do nothing about; errors and our own messages stay."""
     for name in ("lightning.pytorch.utilities.rank_zero", "lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.ERROR)
-    for message in (
-        "The .*dataloader.* does not have many workers",
-        ".*LeafSpec.*",
-        ".*val_dataloader.*",
-        ".*isinstance.treespec.*",
-    ):
+    for message in ("The .*dataloader.* does not have many workers", ".*LeafSpec.*", ".*isinstance.treespec.*"):
         warnings.filterwarnings("ignore", message=message)
 
 
-def _validate_every(options: TrainOptions, pairs: EncodedPairs) -> int | None:
-    interval = options.trainer.val_check_interval
+def _validate_every(setup: TrainingSetup) -> int | None:
+    interval = setup.options.trainer.val_check_interval
     if interval is None or isinstance(interval, int):
         return interval
-    return max(round(interval * steps_an_epoch(options, pairs)), 1)
+    return max(round(interval * steps_an_epoch(setup.options, setup.train)), 1)
 
 
 def _trainer(options: TrainOptions, callbacks: list[Callback], loggers: list[Logger]) -> L.Trainer:
@@ -207,14 +185,10 @@ def _trainer(options: TrainOptions, callbacks: list[Callback], loggers: list[Log
         gradient_clip_algorithm=chosen.gradient_clip_algorithm,
         accumulate_grad_batches=chosen.accumulate_grad_batches,
         limit_train_batches=chosen.limit_train_batches,
-        limit_val_batches=chosen.limit_val_batches,
         deterministic=chosen.deterministic,
         detect_anomaly=chosen.detect_anomaly,
-        log_every_n_steps=1,  # `LogMetrics` logs
-        max_epochs=-1,  # `Pace` ends the run
-        check_val_every_n_epoch=None,
-        val_check_interval=1,  # `Pace` says when
-        num_sanity_val_steps=0,
+        log_every_n_steps=1,  # `BetweenSteps` logs, and ends the run after a last validation
+        max_epochs=-1,
         callbacks=callbacks,
         logger=loggers or False,
         plugins=[AtomicCheckpointIO()],

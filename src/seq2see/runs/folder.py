@@ -1,6 +1,12 @@
-"""The run folder: claimed by making it, and the names inside it."""
+"""The run folder: claimed by making it, the names inside it, one process at a time in it, and a disk that fails."""
 
+import errno
+import os
 import shlex
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -8,6 +14,13 @@ from typing import Any
 from seq2see.atomic_write import read_json
 
 LOCK = ".lock"  # in a folder while it is written, and after a kill, when it holds nobody up
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO, *READ_ONLY)
+_PATIENCE = 1.0  # seconds, in which another process may be about to end
+
+
+class RunFailed(RuntimeError):
+    """The run cannot go on, and not by a mistake in what was asked for; the message is for the user."""
 
 
 class RunFolder:
@@ -19,36 +32,13 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-
-    @property
-    def config(self) -> Path:
-        """The resolved configuration."""
-        return self.path / "config.yaml"
-
-    @property
-    def result(self) -> Path:
-        """Status, scores and versions."""
-        return self.path / "result.json"
-
-    @property
-    def checkpoints(self) -> Path:
-        """`best.ckpt` and `last.ckpt`."""
-        return self.path / "checkpoints"
-
-    @property
-    def best(self) -> Path:
-        """The checkpoint with the best validation score."""
-        return self.checkpoints / "best.ckpt"
-
-    @property
-    def samples(self) -> Path:
-        """Translations of fixed validation pairs over time."""
-        return self.path / "samples.jsonl"
-
-    @property
-    def page(self) -> Path:
-        """The attention maps as a page."""
-        return self.path / "attention.html"
+        self.config = path / "config.yaml"  # the resolved configuration
+        self.result = path / "result.json"  # status, scores and versions
+        self.checkpoints = path / "checkpoints"
+        self.best = self.checkpoints / "best.ckpt"  # of the best validation
+        self.last = self.checkpoints / "last.ckpt"  # to go on from
+        self.samples = path / "samples.jsonl"  # translations of fixed validation pairs over time
+        self.page = path / "attention.html"  # the attention maps
 
     @staticmethod
     def check(run_dir: str | None) -> None:
@@ -58,8 +48,12 @@ class RunFolder:
             ValueError: it is not empty, or not a folder.
         """
         path = None if run_dir is None else Path(run_dir)
-        if path is not None and path.exists():
-            _require_empty(path)
+        try:
+            taken = path is not None and path.exists() and any(inside.name != LOCK for inside in path.iterdir())
+        except OSError as error:
+            raise ValueError(f"run_dir: {path} cannot be used ({error.strerror}): choose another folder") from error
+        if taken:
+            raise ValueError(f"run_dir: {path} is not empty: choose a new folder, so that nothing in it is lost")
 
     @classmethod
     def claim(cls, run_dir: str | None, *, kind: str) -> "RunFolder":
@@ -73,22 +67,20 @@ class RunFolder:
         Raises:
             ValueError: the folder has something in it already, or cannot be made.
         """
-        if run_dir is not None:
-            return cls(_make_named(Path(run_dir).absolute()))
         stem = Path.cwd() / "outputs" / kind / datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-        path, number = stem, 1
+        path, number = stem if run_dir is None else Path(run_dir).absolute(), 1
         while True:
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.mkdir()
+                path.mkdir(parents=True, exist_ok=run_dir is not None)
+                cls.check(str(path))
                 return cls(path)
-            except FileExistsError:
+            except OSError as error:
+                if run_dir is not None or not isinstance(error, FileExistsError):
+                    raise ValueError(
+                        f"run_dir: {path} cannot be made ({error.strerror}): choose a folder that you may write"
+                    ) from error
                 number += 1
                 path = stem.with_name(f"{stem.name}_{number}")
-            except OSError as error:
-                raise ValueError(
-                    f"run_dir: {path} cannot be made ({error.strerror}): set run_dir to a folder that you may write"
-                ) from error
 
     @property
     def shown(self) -> str:
@@ -102,10 +94,17 @@ class RunFolder:
 
     def relative(self, path: Path) -> str:
         """A path in this folder as the user can type it from the working directory."""
-        try:
-            return str(path.relative_to(Path.cwd()))
-        except ValueError:
-            return str(path)
+        return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+    def explained(self, error: OSError) -> RunFailed | None:
+        """What a full or failing disk means for the run; None if the error is another one."""
+        if error.errno not in OF_THE_DISK:
+            return None
+        remedy = "make it writable" if error.errno in READ_ONLY else "make room"
+        return RunFailed(
+            f"{error.filename or self.shown}: {error.strerror}; what was written before is whole: {remedy}, then go on "
+            f"with resume={self.shown}"
+        )
 
 
 def read_result(folder: Path) -> dict[str, Any]:
@@ -124,19 +123,38 @@ def read_result(folder: Path) -> dict[str, Any]:
     return result
 
 
-def _make_named(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"run_dir: {path} cannot be made ({error.strerror}): choose another folder") from error
-    _require_empty(path)
-    return path
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keeps other processes from writing the folder, but where no lock can be had: a read-only folder, some networks.
 
+    Args:
+        folder: exists.
 
-def _require_empty(path: Path) -> None:
+    Raises:
+        ValueError: another process writes it; the message says which.
+    """
+    from filelock import FileLock, Timeout  # with asyncio, which no other command is in need of
+
+    file = folder / LOCK
+    lock = FileLock(file, timeout=_PATIENCE, thread_local=False, fallback_to_soft=False)
     try:
-        taken = any(inside.name != LOCK for inside in path.iterdir())
-    except OSError as error:
-        raise ValueError(f"run_dir: {path} cannot be used ({error.strerror}): choose another folder") from error
-    if taken:
-        raise ValueError(f"run_dir: {path} is not empty: choose a new folder, so that nothing in it is lost")
+        lock.acquire()
+        now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")
+        ourselves = f"process {os.getpid()} on {socket.gethostname()} since {now} ({' '.join(sys.argv)[:200]})"
+        file.write_text(ourselves, encoding="utf-8")
+    except Timeout as error:
+        holder = ""
+        with suppress(OSError, ValueError):
+            holder = file.read_text(encoding="utf-8")
+        raise ValueError(
+            f"{folder} is being written by {holder or 'another process'}: wait until it has ended, or stop it"
+        ) from error
+    except OSError:
+        pass
+    try:
+        yield
+    finally:
+        if lock.is_locked:
+            with suppress(OSError):
+                file.unlink()  # whoever waits for it notices that it is gone, and makes another
+            lock.release()

@@ -14,7 +14,7 @@ from seq2see.options import TrainOptions
 from seq2see.options.plain import to_plain
 from seq2see.runs.folder import RunFolder, read_result
 from seq2see.runs.pair_digests import PAIRS, other_pairs
-from seq2see.runs.prepare import TrainingSetup as Prepared
+from seq2see.runs.prepare import TrainingSetup
 
 # Keys that take effect from the step on at which a run goes on; all others would make it another run.
 CHANGEABLE = (
@@ -34,7 +34,7 @@ MADE_BY_RUNS = (
 
 
 @dataclass(frozen=True)
-class Earlier:
+class ResumeState:
     """What an earlier process left of a run.
 
     Args:
@@ -43,7 +43,7 @@ class Earlier:
         step: optimiser steps that it has done.
         seconds: that it took so far.
         seconds_trained: of these, what the training has used of its time.
-        is_due: whether a validation of this step was asked for and is not finished.
+        is_due: whether a validation of this step is due.
         best: step, score and loss of the best checkpoint; None before the first validation.
         finished: whether nothing was left to train.
         result: what `result.json` says; empty if there is none.
@@ -82,20 +82,19 @@ class Earlier:
                 )
         return [f"{key} {_shown(saved.get(key))} -> {_shown(new[key])}" for key in changed]
 
-    def require_same_data(self, prepared: Prepared) -> None:
+    def require_same_data(self, setup: TrainingSetup) -> None:
         """Refuses to go on with other pairs.
 
         Raises:
             ValueError: they are not those that the run was begun with; the message says which.
         """
-        about, here, options = self.checkpoint.about, prepared.about(), prepared.options
+        about, here = self.checkpoint.about, setup.about()
         if PAIRS in about:
-            other = other_pairs(options, about[PAIRS], here[PAIRS])
+            other = other_pairs(setup.options, about[PAIRS], here[PAIRS])
         else:  # an older seq2see kept no digests
             names = ("source_tokenizer", "target_tokenizer", "length_ratio")
-            other = next(
-                (f"the pairs are other ones ({name} differs)" for name in names if about[name] != here[name]), None
-            )
+            differ = [f"the pairs are other ones ({name} differs)" for name in names if about[name] != here[name]]
+            other = differ[0] if differ else None
         if other is not None:
             raise ValueError(
                 f"resume: {other}; {self.folder.shown} goes on with what it was begun with: bring that back, or start "
@@ -156,7 +155,7 @@ def run_to_go_on(options: TrainOptions) -> Path | None:
     return folder
 
 
-def find_earlier(path: Path) -> Earlier | None:
+def find_earlier(path: Path) -> ResumeState | None:
     """What there is to go on from in a run folder, which exists; None if the run has yet to begin.
 
     A run that was stopped before its first checkpoint begins anew: what it left is taken away.
@@ -165,8 +164,7 @@ def find_earlier(path: Path) -> Earlier | None:
         ValueError: the checkpoint is damaged or not there any more.
     """
     folder = RunFolder(path)
-    last = folder.checkpoints / "last.ckpt"
-    result = read_result(path) if folder.result.exists() else {}
+    last, result = folder.last, read_result(path) if folder.result.exists() else {}
     if not last.is_file() and (folder.best.is_file() or result.get("steps")):
         raise ValueError(
             f"resume: {path} has no checkpoints/last.ckpt any more: init={path} starts a new run from best.ckpt"
@@ -177,26 +175,23 @@ def find_earlier(path: Path) -> Earlier | None:
     content = read_content(last)
     values = content.values
     try:
-        training, pace, selection = values["training"], values["callbacks"]["Pace"], values["callbacks"]["Selection"]
-        is_whole = isinstance(pace["seconds"], int | float) and {"due"} <= pace.keys() and "best" in selection
-        is_whole = is_whole and isinstance(training["finished"], bool) and bool(values["optimizer_states"])
-    except (KeyError, TypeError, AttributeError):
-        is_whole = False
-    if not is_whole:
+        schedule, best = values["callbacks"]["Pace"], values["callbacks"]["Selection"]["best"]
+        step, seconds = values["global_step"], schedule["seconds"]
+        return ResumeState(
+            folder,
+            content,
+            step,
+            max(seconds, result.get("seconds", 0.0)),
+            seconds,
+            schedule["due"] == step,
+            None if best is None else tuple(best),
+            values["training"]["finished"],
+            result,
+        )
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"resume: {last} lacks what a training goes on from: init={path} starts a new run with its weights"
-        )
-    return Earlier(
-        folder,
-        content,
-        values["global_step"],
-        max(pace["seconds"], result.get("seconds", 0.0)),
-        pace["seconds"],
-        pace["due"] == values["global_step"],
-        None if selection["best"] is None else tuple(selection["best"]),
-        training["finished"],
-        result,
-    )
+        ) from error
 
 
 def _begin_anew(folder: RunFolder) -> None:

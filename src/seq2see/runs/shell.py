@@ -10,7 +10,7 @@ import re
 import sys
 from typing import Any
 
-from seq2see.runs.failures import OF_THE_DISK, RunFailed
+from seq2see.runs.folder import OF_THE_DISK, RunFailed
 from seq2see.runs.memory import keep_freed_memory
 from seq2see.runs.overrides import UsageError, read_overrides
 from seq2see.runs.signals import Terminated, listen, stop_if_asked

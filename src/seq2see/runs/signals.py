@@ -10,14 +10,14 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM arrived; it stops a run in the same way as SIGINT."""
 
 
-_asked: list[type[KeyboardInterrupt]] = []
+_requested: list[type[KeyboardInterrupt]] = []
 _listened: list[signal.Signals] = []
-_held: list[bool] = []  # one for each `held` that is entered
+_deferred: list[bool] = []  # one for each `defer_signals` that is entered
 
 
 def listen() -> None:
     """From now on SIGINT (unless it is ignored) and SIGTERM raise, and are remembered."""
-    _asked.clear()
+    _requested.clear()
     _listened[:] = [signal.SIGTERM]
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         _listened.append(signal.SIGINT)
@@ -30,32 +30,32 @@ def listen_again() -> None:
         signal.signal(number, _stop)
 
 
-def asked() -> bool:
+def stop_requested() -> bool:
     """Whether a signal has come."""
-    return bool(_asked)
+    return bool(_requested)
 
 
 def stop_if_asked() -> None:
     """Raises what was held back, or was raised where Python ignores exceptions, such as while it collects garbage."""
-    if _asked:
-        raise _asked[0]
+    if _requested:
+        raise _requested[0]
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """While this lasts a first signal is only remembered: the work inside looks at `asked` where it can stop."""
-    _held.append(True)
+def defer_signals() -> Iterator[None]:
+    """While this lasts a first signal is only remembered: the work inside asks `stop_requested` where it can stop."""
+    _deferred.append(True)
     try:
         yield
     finally:
-        _held.pop()
+        _deferred.pop()
 
 
 def _stop(number: int, frame: object) -> None:
-    if _asked:  # the second one: nothing is waited for
+    if _requested:  # the second one: nothing is waited for
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
         return
-    _asked[:] = [Terminated if number == signal.SIGTERM else KeyboardInterrupt]
-    if not _held:
-        raise _asked[0]
+    _requested[:] = [Terminated if number == signal.SIGTERM else KeyboardInterrupt]
+    if not _deferred:
+        raise _requested[0]

@@ -12,7 +12,7 @@ from seq2see.runs.cost import expected_seconds
 from seq2see.runs.expected import Expected
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import TrainingSetup
-from seq2see.runs.resume import Earlier
+from seq2see.runs.resume import ResumeState
 from seq2see.runs.terminal import SCORES, WIDTH, Terminal, about, clock, shortened
 
 LINE = 64  # columns of scores beside what they are of
@@ -51,11 +51,13 @@ def announce(setup: TrainingSetup, terminal: Terminal, folder: RunFolder) -> Non
     terminal.say()
 
 
-def announce_rest(earlier: Earlier, changes: list[str], setup: TrainingSetup, terminal: Terminal) -> None:
+def announce_rest(earlier: ResumeState, changes: list[str], setup: TrainingSetup, terminal: Terminal) -> None:
     """What a run goes on from, and what is different now."""
     end = "" if setup.budget.max_steps is None else f" of {setup.budget.max_steps:,}"
     terminal.say(_line("run", earlier.folder.shown))
-    terminal.say(_line("goes on", f"from step {earlier.step:,}{end} after {clock(earlier.seconds)}, as if it had not"))
+    terminal.say(
+        _line("goes on", f"from step {earlier.step:,}{end} after {clock(earlier.seconds_trained)}, as if it had not")
+    )
     terminal.say(_line("", "been stopped: weights, optimiser, random state, place in the data, scores and logs"))
     for change in changes:
         terminal.say(_line("changed", change))

@@ -10,8 +10,7 @@ from lightning.pytorch.loggers import Logger, MLFlowLogger, WandbLogger
 from seq2see.atomic_write import write_text
 from seq2see.options import LoggerKind, TrainOptions
 from seq2see.options.plain import to_plain
-from seq2see.runs.failures import RunFailed
-from seq2see.runs.folder import RunFolder
+from seq2see.runs.folder import RunFailed, RunFolder
 
 PROJECT = "seq2see"
 
@@ -25,53 +24,41 @@ def open_tracker(options: TrainOptions, folder: RunFolder) -> Logger | None:
     Raises:
         RunFailed: the tracker does not want, such as for want of a key or of a server.
     """
-    if options.logger not in (LoggerKind.wandb, LoggerKind.mlflow):
+    kind, group = options.logger, folder.path.parent.name
+    if kind not in (LoggerKind.wandb, LoggerKind.mlflow):
         return None
-    kept = folder.path / f"{options.logger.value}.json"
-    known = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
+    name, tags = f"{group}/{folder.path.name}", {"task": options.task.kind, "seed": str(options.seed), "group": group}
+    kept = folder.path / f"{kind.value}.json"
+    place: dict[str, str] = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
+    is_new = not place
     try:
-        tracker, place = (_wandb if options.logger is LoggerKind.wandb else _mlflow)(options, folder, known)
+        if kind is LoggerKind.wandb:
+            tracker = WandbLogger(
+                project=PROJECT,
+                name=name,
+                group=group,
+                tags=[f"{name}={value}" for name, value in tags.items()],
+                id=place.get("id", secrets.token_hex(4)),
+                save_dir=folder.path,
+            )
+        else:  # without a server of the user's, what `mlflow ui` shows in the working directory, as is its own default
+            store = place.get("tracking_uri", f"sqlite:///{Path('mlflow.db').absolute()}")
+            place["tracking_uri"] = os.environ.get("MLFLOW_TRACKING_URI") or store
+            tracker = MLFlowLogger(
+                experiment_name=PROJECT,
+                run_name=name,
+                tags=tags,
+                run_id=place.get("id"),
+                tracking_uri=place["tracking_uri"],
+            )
+        if is_new or kind is LoggerKind.wandb:  # MLflow's later ones may not differ
+            tracker.log_hyperparams(to_plain(options))
+        place["id"] = str(tracker.version)
     except Exception as error:  # of many kinds, which only its package knows
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise RunFailed(
-            f"logger={options.logger.value} cannot begin ({reason}): mend that, or use logger=csv"
-        ) from error
+        raise RunFailed(f"logger={kind.value} cannot begin ({reason}): mend that, or use logger=csv") from error
     write_text(kept, json.dumps(place) + "\n")
     return tracker
-
-
-def _wandb(options: TrainOptions, folder: RunFolder, known: dict[str, str]) -> tuple[Logger, dict[str, str]]:
-    tags, group = _tags(options, folder), folder.path.parent.name
-    tracker = WandbLogger(
-        project=PROJECT,
-        name=f"{group}/{folder.path.name}",
-        group=group,
-        tags=[f"{name}={value}" for name, value in tags.items()],
-        id=known.get("id", secrets.token_hex(4)),
-        save_dir=folder.path,
-    )
-    tracker.log_hyperparams(to_plain(options))
-    return tracker, {"id": str(tracker.version)}
-
-
-def _mlflow(options: TrainOptions, folder: RunFolder, known: dict[str, str]) -> tuple[Logger, dict[str, str]]:
-    """Without a server of the user's, what `mlflow ui` shows in the working directory, as is its own default."""
-    store = f"sqlite:///{Path('mlflow.db').absolute()}"
-    place = os.environ.get("MLFLOW_TRACKING_URI") or known.get("tracking_uri", store)
-    tracker = MLFlowLogger(
-        experiment_name=PROJECT,
-        run_name=f"{folder.path.parent.name}/{folder.path.name}",
-        tags=_tags(options, folder),
-        run_id=known.get("id"),
-        tracking_uri=place,
-    )
-    if not known:  # later ones may not differ
-        tracker.log_hyperparams(to_plain(options))
-    return tracker, {"id": str(tracker.run_id), "tracking_uri": place}
-
-
-def _tags(options: TrainOptions, folder: RunFolder) -> dict[str, str]:
-    return {"task": options.task.kind, "seed": str(options.seed), "group": folder.path.parent.name}
 
 
 def close_tracker(tracker: Logger, *, completed: bool) -> None:

@@ -28,11 +28,9 @@ from seq2see.runs.config import to_yaml
 from seq2see.runs.data import keep_files, keep_split_off
 from seq2see.runs.evaluate import write
 from seq2see.runs.expected import expected_of
-from seq2see.runs.failures import RunFailed, check_room, explained
-from seq2see.runs.folder import RunFolder
-from seq2see.runs.lock import alone_in
+from seq2see.runs.folder import RunFailed, RunFolder, alone_in
 from seq2see.runs.prepare import TrainingSetup, prepare
-from seq2see.runs.resume import Earlier, find_earlier, run_to_go_on
+from seq2see.runs.resume import ResumeState, find_earlier, run_to_go_on
 from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
 from seq2see.runs.terminal import Terminal, shortened
@@ -118,7 +116,6 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
         folder = RunFolder.claim(options.run_dir, kind=options.task.kind) if earlier is None else earlier.folder
         if not is_there:
             locks.enter_context(alone_in(folder.path))
-        check_room(setup, folder)
         terminal = Terminal(folder.path / "train.log")
         result = Result(versions=_versions(), folder=folder.path)
         with _recorded(result, folder, terminal, started), _tracked(setup.options, folder) as tracker:
@@ -169,7 +166,7 @@ def _recorded(result: Result, folder: RunFolder, terminal: Terminal, started: fl
         )
         raise
     except OSError as error:
-        raise explained(error, folder) or error from error
+        raise folder.explained(error) or error from error
     finally:
         if result.status != "completed":
             result.seconds = round(time.monotonic() - started, 2)
@@ -201,7 +198,7 @@ def _tracked(options: TrainOptions, folder: RunFolder) -> Iterator[Logger | None
         close_tracker(tracker, completed=completed)
 
 
-def _changes_of(earlier: Earlier, setup: TrainingSetup) -> tuple[list[str], bool]:
+def _changes_of(earlier: ResumeState, setup: TrainingSetup) -> tuple[list[str], bool]:
     """What is changed in a run that goes on, and whether nothing is left to train in it.
 
     Raises:
@@ -214,7 +211,7 @@ def _changes_of(earlier: Earlier, setup: TrainingSetup) -> tuple[list[str], bool
     return changes, earlier.finished and not (is_longer and setup.budget.progress(earlier.step) < 1)
 
 
-def _complete_already(earlier: Earlier, changes: list[str], setup: TrainingSetup) -> Result:
+def _complete_already(earlier: ResumeState, changes: list[str], setup: TrainingSetup) -> Result:
     """What the run's own result says, on the terminal too.
 
     Raises:
@@ -252,7 +249,7 @@ def _begin(setup: TrainingSetup, folder: RunFolder, terminal: Terminal, *, keeps
     )
 
 
-def _go_on(earlier: Earlier, changes: list[str], setup: TrainingSetup, terminal: Terminal) -> AttentionLog | None:
+def _go_on(earlier: ResumeState, changes: list[str], setup: TrainingSetup, terminal: Terminal) -> AttentionLog | None:
     write_text(earlier.folder.config, to_yaml(setup.options))
     earlier.cut_back()
     announce_rest(earlier, changes, setup, terminal)
@@ -267,7 +264,7 @@ def _fit(
     folder: RunFolder,
     terminal: Terminal,
     log: AttentionLog | None,
-    earlier: Earlier | None,
+    earlier: ResumeState | None,
     result: Result,
     tracker: Logger | None,
 ) -> Outcome:

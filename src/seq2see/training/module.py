@@ -1,14 +1,14 @@
 """The LightningModule: a batch becomes a loss, and a validation becomes scores."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import lightning as L
 import torch
 from torch import Tensor, nn
-from torchmetrics import SumMetric
 
 from seq2see.data import Batch
-from seq2see.decoding import Forced, LengthLimit, teacher_forced
+from seq2see.decoding import LengthLimit, teacher_forced
 from seq2see.evaluation import References, SentenceCounts
 from seq2see.options import TrainOptions
 from seq2see.training.budget import Budget, learning_rate_factor
@@ -59,23 +59,17 @@ class TrainingModule(L.LightningModule):
         self.references = references
         self.length_limit = length_limit
         self.about = about
-        self.hypotheses: list[str] = []  # from the last validation
-        self.scores: dict[str, float] = {}  # of the last validation, under their full names
-        self.example_input_array = None
-        dtype = torch.promote_types(next(model.parameters()).dtype, torch.float32)
-        self.loss_sum = SumMetric(nan_strategy="disable")  # nats since the last logged step
-        self.loss_sum.set_dtype(dtype)
-        self._token_sum = 0
         self.tokens_trained = 0  # real target tokens, in this process
+        self.tokens_since_log = 0  # of these, since `take_train_loss` was called
+        self._loss_sum: Tensor | float = 0.0  # their nats
         self._step_tokens: list[int] = []  # of the micro-batches of this optimiser step
         self._step_ids: list[Tensor] = []
-        self._forced: list[Forced] = []  # of the validation batches so far
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The objective of one micro-batch, scaled so that the optimiser step is a mean over all its tokens."""
         result = objective_of(self.model, batch, smoothing=self.options.optim.label_smoothing or 0.0)
-        self.loss_sum.update(result.loss)
-        self._token_sum += result.tokens
+        self._loss_sum += result.loss
+        self.tokens_since_log += result.tokens
         self.tokens_trained += result.tokens
         self._step_tokens.append(result.tokens)
         self._step_ids.append(batch.ids)
@@ -105,7 +99,7 @@ class TrainingModule(L.LightningModule):
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
         ids, self._step_ids = self._step_ids, []
-        if self.trainer.precision != "16-mixed" and not (norm + self._nats).isfinite():
+        if self.trainer.precision != "16-mixed" and not (norm + self._loss_sum).isfinite():
             raise NotFinite(self.global_step, torch.cat(ids).tolist())
         if gradient_clip_val and gradient_clip_algorithm == "value":
             nn.utils.clip_grad_value_(parameters, gradient_clip_val)
@@ -113,7 +107,10 @@ class TrainingModule(L.LightningModule):
             nn.utils.clip_grads_with_norm_(parameters, gradient_clip_val, norm)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
-        """Sets the learning rate of the coming optimiser step."""
+        """Sets the learning rate of the coming optimiser step.
+
+        (A LambdaLR would take it from the checkpoint, where `optim.lr` may have been changed, and knows no clock.)
+        """
         optim = self.options.optim
         assert optim.lr is not None and optim.warmup_steps is not None
         step = self.global_step
@@ -123,50 +120,36 @@ class TrainingModule(L.LightningModule):
         for group in self.trainer.optimizers[0].param_groups:
             group["lr"] = optim.lr * factor
 
-    @property
-    def tokens_since_log(self) -> int:
-        """Real target tokens trained on since `take_train_loss` was called."""
-        return self._token_sum
-
-    @property
-    def _nats(self) -> Tensor:
-        """Not `compute`, which warns before the first update."""
-        assert isinstance(self.loss_sum.sum_value, Tensor)
-        return self.loss_sum.sum_value
-
     def take_train_loss(self) -> float:
         """Mean unsmoothed loss, nats a token, over the tokens since the last call."""
-        loss = float(self._nats) / max(self._token_sum, 1)
-        self.loss_sum.reset()
-        self._token_sum = 0
+        loss = float(self._loss_sum) / max(self.tokens_since_log, 1)
+        self._loss_sum, self.tokens_since_log = 0.0, 0
         return loss
 
     def unlogged(self) -> dict[str, float]:
         """What `take_train_loss` has not taken yet, for a checkpoint."""
-        return {"loss_sum": float(self._nats), "token_sum": self._token_sum}
+        return {"loss_sum": float(self._loss_sum), "token_sum": self.tokens_since_log}
 
     def load_unlogged(self, unlogged: dict[str, float]) -> None:
         """Goes on from what `unlogged` gave."""
-        self.loss_sum.reset()
-        self.loss_sum.update(unlogged["loss_sum"])
-        self._token_sum = int(unlogged["token_sum"])
+        self._loss_sum, self.tokens_since_log = unlogged["loss_sum"], int(unlogged["token_sum"])
 
-    def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        """Looks at one batch, teacher-forced."""
-        self._forced.append(teacher_forced(self.model, [batch]))
+    def validate(self, batches: Iterable[Batch]) -> tuple[dict[str, float], list[str]]:
+        """The scores under their full names, and the free translations: both are those of an evaluation.
 
-    def on_validation_epoch_end(self) -> None:
-        """Adds the free-running scores and reports them all; they are those of an evaluation."""
+        Args:
+            batches: of the validation pairs.
+        """
         assert self.references is not None
-        forced, self._forced = Forced.joined(self._forced), []
+        with self.trainer.precision_plugin.val_step_context():
+            forced = teacher_forced(self.model, batches)
         groups = self.references.groups
         if len(forced.ids) < sum(map(len, groups)):  # trainer.limit_val_batches
             groups = [[place] for place in range(len(forced.ids))]
-        _, self.hypotheses = self.references.translated(self.model, limit=self.length_limit, decode=self.options.decode)
-        free, _ = self.references.scorer.counts(self.hypotheses)
+        _, hypotheses = self.references.translated(self.model, limit=self.length_limit, decode=self.options.decode)
+        free, _ = self.references.scorer.counts(hypotheses)
         scores = SentenceCounts(forced.columns(groups)).scores() | free.scores()
-        self.scores = {f"val/{name}": value for name, value in scores.items()}
-        self.log_dict(self.scores, logger=False)
+        return {f"val/{name}": value for name, value in scores.items()}, hypotheses
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """AdamW; embeddings, normalisations and biases are not decayed."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from seq2see.options import SelfcheckOptions
-from seq2see.runs.failures import RunFailed
+from seq2see.runs.folder import RunFailed
 from seq2see.runs.selfcheck import checks, run_checks
 from seq2see.runs.selfcheck.checks import Check, Finding
 from seq2see.runs.selfcheck.fixture import Fixture

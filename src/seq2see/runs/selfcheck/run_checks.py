@@ -27,7 +27,7 @@ from seq2see.runs.selfcheck.checks import check
 from seq2see.runs.selfcheck.fixture import NUM_PAIRS, Fixture, valid_pairs_of
 from seq2see.runs.train import train_run
 from seq2see.tasks import Pair
-from seq2see.training.checkpoint_io import AtomicCheckpointIO
+from seq2see.training.checkpoints import AtomicCheckpointIO
 
 _NUM_STEPS = 16  # of the short run
 _VALIDATE_EVERY = 4  # of them; the run is killed after the first of these

@@ -14,7 +14,7 @@ from seq2see.maps import AttentionLog
 from seq2see.maps.ablation import head_effects
 from seq2see.maps.capture import snapshot
 from seq2see.maps.measures import summary
-from seq2see.training.loggers import MetricsFile
+from seq2see.training.metrics_file import MetricsFile
 from seq2see.training.module import TrainingModule, epoch_of
 from seq2see.transformer import Transformer
 
@@ -44,36 +44,33 @@ class LogAttention(Callback):
         self._writer: ThreadPoolExecutor | None = None
         self._written: Future[tuple[int, dict[str, float]]] | None = None
         self._copy: Transformer | None = None  # what the thread looks at
-        self._unfinished: dict[str, Any] | None = None  # what it was asked for last
+        self._wanted: dict[str, Any] | None = None  # step, scores, and whether it is the last: what was stored last
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        """The untrained model's maps, unless the run goes on from where they are known."""
+        """The untrained model's maps, or those of the checkpoint that were not written in time."""
         assert isinstance(pl_module, TrainingModule)
         self._writer = self._one_core()
         self._copy = copy.deepcopy(pl_module.model)
         known = {stored.step: dict(stored.scores) for stored in self.attention_log.history}
-        unfinished = self._unfinished or {"step": 0, "scores": {}, "is_last": False}
-        if known.get(unfinished["step"]) != unfinished["scores"] and (self._unfinished or not known):
-            self._store(trainer, pl_module, unfinished["scores"], is_last=unfinished["is_last"])
-        self._stored = trainer.global_step if trainer.global_step in known else self._stored
+        wanted = self._wanted or (None if known else {"step": 0, "scores": {}, "is_last": False})
+        if wanted is not None and known.get(wanted["step"]) != wanted["scores"]:
+            self._store(trainer, pl_module, wanted["scores"], is_last=wanted["is_last"])
+        elif trainer.global_step in known:
+            self._stored = trainer.global_step
 
-    def on_train_batch_end(
-        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: object, batch: Batch, batch_idx: int
-    ) -> None:
+    def after_step(self, trainer: L.Trainer, module: TrainingModule) -> None:
         """Maps at the steps that are due."""
         step = trainer.global_step
         if self.every_n_steps is None:
-            due, is_last = step >= FIRST and step & (step - 1) == 0, False  # the last step is validated
-        else:
-            due, is_last = step % self.every_n_steps == 0 or trainer.should_stop, trainer.should_stop
-        if due:
-            self._store(trainer, pl_module, {}, is_last=is_last)
+            if step >= FIRST and step & (step - 1) == 0:
+                self._store(trainer, module, {}, is_last=False)  # the last step is validated
+        elif step % self.every_n_steps == 0 or trainer.should_stop:
+            self._store(trainer, module, {}, is_last=trainer.should_stop)
 
-    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+    def after_validation(self, trainer: L.Trainer, module: TrainingModule, scores: dict[str, float]) -> None:
         """Maps with this validation's scores."""
-        assert isinstance(pl_module, TrainingModule)
         if self.every_n_steps is None:
-            self._store(trainer, pl_module, pl_module.scores, is_last=trainer.should_stop)
+            self._store(trainer, module, scores, is_last=trainer.should_stop)
 
     def on_train_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Everything is written."""
@@ -89,31 +86,26 @@ class LogAttention(Callback):
             self._writer.shutdown()
 
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Says what is not written yet, to be looked at again by a run that goes on; or waits if it could not."""
-        is_busy = self._written is not None and not self._written.done()
-        if is_busy and not self.of_average and not trainer.should_stop and trainer.global_step == self._stored:
-            checkpoint[KEY] = self._unfinished
-            return
-        self.await_writer(trainer)
-        checkpoint[KEY] = None
+        """Says what may not be written yet, to be looked at again by a run that goes on; or waits if it could not."""
+        can_be_repeated = trainer.global_step == self._stored and not self.of_average and not trainer.should_stop
+        if not can_be_repeated:
+            self.await_writer(trainer)
+        checkpoint[KEY] = self._wanted if can_be_repeated else None
 
     def on_load_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         """Keeps it until training starts."""
-        self._unfinished = checkpoint[KEY]
+        self._wanted = checkpoint[KEY]
 
-    def _store(
-        self, trainer: L.Trainer, pl_module: L.LightningModule, scores: dict[str, float], *, is_last: bool
-    ) -> None:
-        assert isinstance(pl_module, TrainingModule) and pl_module.references is not None
-        assert self._writer is not None and self._copy is not None
+    def _store(self, trainer: L.Trainer, module: TrainingModule, scores: dict[str, float], *, is_last: bool) -> None:
+        assert module.references is not None and self._writer is not None and self._copy is not None
         step, epoch = trainer.global_step, epoch_of(trainer)
         if step == self._stored and not scores:
             return
         self.await_writer(trainer, is_logged=step != self._stored)  # maps with scores take the place of those without
         self._stored = step
-        self._copy.load_state_dict(pl_module.model.state_dict())
-        self._unfinished = {"step": step, "scores": scores, "is_last": is_last}
-        model, limit, tokenizer = self._copy, pl_module.length_limit, pl_module.references.target_tokenizer
+        self._copy.load_state_dict(module.model.state_dict())
+        self._wanted = {"step": step, "scores": scores, "is_last": is_last}
+        model, limit, tokenizer = self._copy, module.length_limit, module.references.target_tokenizer
 
         def look() -> tuple[int, dict[str, float]]:
             maps, hypotheses = snapshot(model, self.batch, limit=limit)

@@ -1,0 +1,324 @@
+"""What happens between the steps of a run: numbers, maps, validations, checkpoints, and when it ends."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import lightning as L
+from lightning.pytorch.callbacks import Callback
+
+from seq2see.data import Batch, Loader
+from seq2see.options import LOWER_IS_BETTER
+from seq2see.training.budget import Budget
+from seq2see.training.checkpoints import random_state, require_state, set_random_state
+from seq2see.training.log_attention import LogAttention
+from seq2see.training.module import NotFinite, TrainingModule, epoch_of
+from seq2see.training.moving_average import MovingAverage
+
+KEY = "training"  # in a checkpoint: what Lightning does not keep of a run that goes on
+SECONDS_BETWEEN = 300.0  # a run that validates less often still loses no more than this
+NUM_SAMPLES = 10  # sources of each validation in `samples.jsonl`, each with its first target
+
+
+class Stopped(Exception):
+    """The run was asked to stop, and has left a checkpoint to go on from."""
+
+
+class ValidationSchedule(Callback):
+    """When to validate: in optimiser steps, or in a run without a limit of them in its seconds.
+
+    (Lightning's `val_check_interval` counts micro-batches, and an epoch's last step may have fewer of them.)
+
+    Args:
+        budget: when the run ends.
+        every: optimiser steps between validations; None: `num_validations`, evenly over the budget, at its end too.
+        num_validations: see there.
+    """
+
+    state_key = "Pace"  # pyright: ignore[reportAssignmentType]  # in checkpoints, from an earlier name
+
+    def __init__(self, budget: Budget, *, every: int | None, num_validations: int = 6) -> None:
+        self.budget = budget
+        self.every = every
+        self.num_validations = num_validations
+        self.due: int | None = None  # the step whose validation is due, and has not ended yet
+        self._reached = 0  # of `num_validations`
+
+    def start(self, step: int) -> None:
+        """The budget's clock starts, or goes on, after this many optimiser steps."""
+        self.budget.start()
+        self._reached = self._share(step)
+
+    def advance(self, step: int) -> bool:
+        """Whether a validation is due after this many optimiser steps."""
+        before, self._reached = self._reached, self._share(step)
+        at_pace = self._reached > before if self.every is None else step % self.every == 0
+        self.due = step if at_pace or self.budget.progress(step) >= 1 else None
+        return self.due is not None
+
+    def _share(self, step: int) -> int:
+        return int(self.budget.planned(step) * self.num_validations + 1e-9)
+
+    def state_dict(self) -> dict[str, Any]:
+        """For the checkpoint."""
+        return {"seconds": self.budget.seconds, "due": self.due, "validations_done": self._reached}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """From the checkpoint."""
+        self.budget.seconds_before, self.due = state_dict["seconds"], state_dict["due"]
+
+
+class Best(NamedTuple):
+    """The best validation so far.
+
+    Args:
+        step: optimiser steps done.
+        score: the one that chooses.
+        loss: `val/loss`, which decides between equal scores.
+    """
+
+    step: int
+    score: float
+    loss: float = float("inf")  # checkpoints of earlier versions do not have it
+
+    def order(self, select: str) -> tuple[float, float]:
+        """What is greater the better a validation is: by the score, then by the loss."""
+        return -self.score if select in LOWER_IS_BETTER else self.score, -self.loss
+
+
+class BestCheckpoint(Callback):
+    """Which validation is best, and whether patience is at an end.
+
+    Of equal scores the lower loss is the better one, and progress: scores such as `exact_match` may stay at 0 for long.
+    (Lightning's ModelCheckpoint and EarlyStopping look at one number each.)
+
+    Args:
+        select: the score that chooses, without `val/`.
+        patience: validations without progress before stopping; None: never.
+    """
+
+    state_key = "Selection"  # pyright: ignore[reportAssignmentType]  # in checkpoints, from an earlier name
+
+    def __init__(self, select: str, *, patience: int | None) -> None:
+        self.select = select
+        self.patience = patience
+        self.best: Best | None = None
+        self._waited = 0
+
+    def update(self, step: int, scores: dict[str, float]) -> bool:
+        """Whether a validation is better than all before it."""
+        new = Best(step, scores[f"val/{self.select}"], scores["val/loss"])
+        if self.best is not None and new.order(self.select) <= self.best.order(self.select):
+            self._waited += 1
+            return False
+        self.best, self._waited = new, 0
+        return True
+
+    @property
+    def is_out_of_patience(self) -> bool:
+        """Whether the run is to stop."""
+        return self.patience is not None and self._waited >= self.patience
+
+    def state_dict(self) -> dict[str, Any]:
+        """For the checkpoint."""
+        return {"best": None if self.best is None else list(self.best), "waited": self._waited}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """From the checkpoint."""
+        self.best = None if state_dict["best"] is None else Best(*state_dict["best"])
+        self._waited = state_dict["waited"]
+
+
+class BetweenSteps(Callback):
+    """What a run does after each optimiser step, in this order: numbers, maps, validation, checkpoint.
+
+    It validates by itself, and not in Lightning's loop: that would begin a validation after another number of steps
+    than was asked for, not at the end, and in a run that goes on not again where it was stopped. It writes `last.ckpt`
+    before the first step, at every validation, every few minutes and when the run is asked to stop; by then everything
+    up to this step is in the other files. So it must be the last of the callbacks.
+
+    Args:
+        folder: of the checkpoints.
+        samples: `samples.jsonl`.
+        valid: the validation batches; None: no validation.
+        schedule: when it validates, and ends.
+        best: which validation is the best.
+        average: what is validated and kept in the place of the weights; None: they are.
+        attention: where maps go; None: nowhere.
+        stop_requested: whether somebody wants the run to stop.
+        report_training: called with step and numbers of each row of them.
+        report_validation: called with step, scores by their full names, and the translations.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        samples: Path,
+        valid: Loader | None,
+        *,
+        schedule: ValidationSchedule,
+        best: BestCheckpoint,
+        average: MovingAverage | None,
+        attention: LogAttention | None,
+        stop_requested: Callable[[], bool],
+        report_training: Callable[[int, dict[str, float]], None],
+        report_validation: Callable[[int, dict[str, float], list[str]], None],
+    ) -> None:
+        self.folder = folder
+        self.samples = samples
+        self.valid = valid
+        self.schedule = schedule
+        self.best = best
+        self.average = average
+        self.attention = attention
+        self.stop_requested = stop_requested
+        self.report_training = report_training
+        self.report_validation = report_validation
+        self.goes_on = False  # whether all is restored that the run goes on from
+        self._finished = False
+        self._restored: dict[str, Any] | None = None
+        self._step = 0
+        self._saved = self._since = time.monotonic()  # the last checkpoint, and what is no training time
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Goes on where the checkpoint stopped, with its validation if that was it; or saves the untrained model."""
+        assert isinstance(pl_module, TrainingModule)
+        self._step = step = trainer.global_step
+        self.schedule.start(step)
+        if self._restored is None:
+            self._save(trainer)
+        else:
+            set_random_state(self._restored["random"])
+            pl_module.load_unlogged(self._restored["unlogged"])
+            require_state(trainer, step=self._restored["step"])
+            self.goes_on = True
+            trainer.should_stop = self.schedule.budget.progress(step) >= 1
+            if self.valid is not None and (self.schedule.due == step or trainer.should_stop):
+                self._validate(trainer, pl_module, self.valid)
+        self._since = time.monotonic()
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: object, batch: Batch, batch_idx: int
+    ) -> None:
+        """After an epoch's last batch Lightning has yet to count the epoch: only then a run can go on from there."""
+        if batch_idx + 1 < trainer.num_training_batches:
+            self._after_batch(trainer, pl_module)
+
+    def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """It is counted."""
+        self._after_batch(trainer, pl_module)
+
+    def _after_batch(self, trainer: L.Trainer, module: L.LightningModule) -> None:
+        assert isinstance(module, TrainingModule)
+        step = trainer.global_step
+        if step == self._step:
+            return  # gradients are still being accumulated
+        self._step = step
+        if self.average is not None:
+            self.average.update(module.model)
+        if step % module.options.trainer.log_every_n_steps == 0:
+            self._log_training(trainer, module)
+        is_due = self.schedule.advance(step)
+        trainer.should_stop = self.schedule.budget.progress(step) >= 1
+        if self.attention is not None:
+            self.attention.after_step(trainer, module)
+        self.stop_if_requested(trainer)
+        if is_due and self.valid is not None:
+            self._validate(trainer, module, self.valid)
+        elif time.monotonic() - self._saved > SECONDS_BETWEEN:
+            self._save(trainer)
+
+    def _log_training(self, trainer: L.Trainer, module: TrainingModule) -> None:
+        seconds, tokens = time.monotonic() - self._since, module.tokens_since_log
+        numbers = {
+            "lr": trainer.optimizers[0].param_groups[0]["lr"],
+            "train/loss": module.take_train_loss(),
+            "train/tokens_per_second": round(tokens / max(seconds, 1e-9)),
+        }
+        self._since = time.monotonic()
+        _log(trainer, numbers)
+        self.report_training(self._step, numbers)
+
+    def _validate(self, trainer: L.Trainer, module: TrainingModule, valid: Loader) -> None:
+        step = self._step
+        with self._average_in_place(module):
+            scores, translations = module.validate(self._until_stopped(trainer, valid, module))
+            self.schedule.due = None
+            _log(trainer, scores)
+            self.report_validation(step, scores, translations)
+            self._write_samples(module, translations)
+            is_best = self.best.update(step, scores)
+            trainer.should_stop |= self.best.is_out_of_patience
+            if self.attention is not None:
+                self.attention.after_validation(trainer, module, scores)
+            if is_best:
+                trainer.save_checkpoint(self.folder / "best.ckpt", weights_only=True)
+            if (keep := module.options.training.keep) is not None:
+                trainer.save_checkpoint(self.folder / f"step-{step:08}.ckpt", weights_only=True)
+                for old in sorted(self.folder.glob("step-*.ckpt"))[:-keep]:
+                    old.unlink()
+        self._finished = trainer.should_stop
+        self._save(trainer)
+        self._since = time.monotonic()
+
+    def _until_stopped(self, trainer: L.Trainer, valid: Loader, module: TrainingModule) -> Iterator[Batch]:
+        limit = module.options.trainer.limit_val_batches
+        for batch in islice(valid, limit if isinstance(limit, int) else max(int(limit * len(valid)), 1)):
+            self.stop_if_requested(trainer)  # it is due again then
+            yield batch
+
+    def _write_samples(self, module: TrainingModule, translations: list[str]) -> None:
+        references = module.references
+        assert references is not None
+        with self.samples.open("a", encoding="utf-8", newline="\n") as file:
+            for first, hypothesis in islice(zip(references.firsts, translations, strict=True), NUM_SAMPLES):
+                source, reference = references.sources[first], references.texts[first]
+                line = {"step": self._step, "source": source, "reference": reference, "hypothesis": hypothesis}
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    def on_train_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        """Without a validation the last is the best."""
+        assert isinstance(pl_module, TrainingModule)
+        if self.best.best is None:
+            with self._average_in_place(pl_module):
+                trainer.save_checkpoint(self.folder / "best.ckpt", weights_only=True)
+            self._finished = True
+            self._save(trainer)
+
+    def on_exception(self, trainer: L.Trainer, pl_module: L.LightningModule, exception: BaseException) -> None:
+        """A step that failed leaves the weights before it, to look into."""
+        if isinstance(exception, NotFinite):
+            trainer.save_checkpoint(self.folder / "failed.ckpt", weights_only=True)
+
+    def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Adds what Lightning does not keep."""
+        assert isinstance(pl_module, TrainingModule)
+        checkpoint[KEY] = {"random": random_state(), "unlogged": pl_module.unlogged(), "finished": self._finished}
+
+    def on_load_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Keeps it until training starts."""
+        self._restored = {**checkpoint[KEY], "step": checkpoint["global_step"]}
+
+    def stop_if_requested(self, trainer: L.Trainer) -> None:
+        """Leaves a checkpoint and raises `Stopped`, if somebody wants the run to stop."""
+        if self.stop_requested():
+            self._save(trainer)
+            raise Stopped
+
+    def _average_in_place(self, module: TrainingModule) -> AbstractContextManager[None]:
+        return nullcontext() if self.average is None else self.average.in_place(module.model)
+
+    def _save(self, trainer: L.Trainer) -> None:
+        for logger in trainer.loggers:
+            logger.save()
+        trainer.save_checkpoint(self.folder / "last.ckpt")
+        self._saved = time.monotonic()
+
+
+def _log(trainer: L.Trainer, numbers: dict[str, float]) -> None:
+    for logger in trainer.loggers:
+        logger.log_metrics({**numbers, "epoch": epoch_of(trainer)}, step=trainer.global_step)

@@ -1,0 +1,58 @@
+"""What a checkpoint needs beside what Lightning keeps, and how it is written."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import numpy as np
+import torch
+from lightning.pytorch.plugins.io import TorchCheckpointIO
+
+from seq2see.decoding.checkpoint_file import write_checkpoint
+
+
+class AtomicCheckpointIO(TorchCheckpointIO):
+    """Writes a checkpoint whole or not at all, with its checksum."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any | None = None) -> None:
+        """The checkpoint before stays until the new one is whole."""
+        write_checkpoint(Path(path), checkpoint)
+
+
+def require_state(trainer: L.Trainer, *, step: int) -> None:
+    """Refuses what Lightning and torch would go on with: no loops, an optimiser's state of nothing or of other weights.
+
+    Raises:
+        ValueError, KeyError: it is so.
+    """
+    if trainer.global_step != step:
+        raise ValueError(f"its loops are at step {trainer.global_step}, its weights at step {step}")
+    for optimizer in trainer.optimizers if step else ():
+        for parameter in (parameter for group in optimizer.param_groups for parameter in group["params"]):
+            state = optimizer.state[parameter]
+            if any(state[name].shape != parameter.shape for name in ("exp_avg", "exp_avg_sq")):
+                raise ValueError("the optimiser's state is of other weights")
+
+
+def random_state() -> dict[str, Any]:
+    """The global generators' states, as plain values and tensors."""
+    version, numbers, gauss = random.getstate()
+    kind, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
+    return {
+        "python": [version, list(numbers), gauss],
+        "numpy": [kind, np.asarray(keys).tolist(), position, has_gauss, cached],
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+    }
+
+
+def set_random_state(state: dict[str, Any]) -> None:
+    """Puts the global generators back where `random_state` saw them."""
+    version, numbers, gauss = state["python"]
+    random.setstate((version, tuple(numbers), gauss))
+    kind, keys, position, has_gauss, cached = state["numpy"]
+    np.random.set_state((kind, np.array(keys, dtype=np.uint32), position, has_gauss, cached))
+    torch.set_rng_state(state["torch"])
+    if state["cuda"] and torch.cuda.is_available():
+        torch.cuda.set_rng_state_all(state["cuda"])

@@ -1,0 +1,100 @@
+"""`metrics.csv`: one row a logged step, training and validation numbers of a step in the same row."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from lightning.pytorch.loggers.logger import Logger
+
+from seq2see.atomic_write import whole_file
+
+COLUMNS: tuple[str, ...] = (
+    "step", "epoch", "lr", "train/loss", "train/tokens_per_second",
+    "val/loss", "val/perplexity", "val/token_accuracy", "val/target_log_prob", "val/exact_match", "val/bleu",
+    "val/chrf", "val/cer", "val/wer", "val/ser",
+)  # fmt: skip
+
+
+class MetricsFile(Logger):
+    """Writes `metrics.csv` row by row, so that it can be read while the run goes on.
+
+    Lightning's own CSVLogger writes the whole file again for each new column, and drops what an earlier process wrote.
+
+    Args:
+        path: the file; made with its header line.
+        kept_until: the step that a run goes on from: later rows of an earlier process are dropped, and that step's own
+            may get more numbers, of a validation that was not finished; None: a new file.
+
+    Raises:
+        ValueError: the file of the earlier process is damaged.
+    """
+
+    def __init__(self, path: Path, *, kept_until: int | None = None) -> None:
+        super().__init__()
+        self.path = path
+        rows = [] if kept_until is None or not path.exists() else _read(path, kept_until)
+        self._row: dict[str, Any] = rows.pop() if rows and rows[-1]["step"] == kept_until else {}
+        with whole_file(path) as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+            self._begin = file.tell()  # where the row at hand stands in the file
+            writer.writerows([self._row] if self._row else [])
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return self.path.stem
+
+    @property
+    def version(self) -> str:
+        """There is one."""
+        return ""
+
+    def log_hyperparams(self, params: object, *args: object) -> None:
+        """`config.yaml` has them."""
+
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+        """Adds numbers to the row of this step; a new step ends the row before."""
+        if step != self._row.get("step", step):
+            self.save()
+            self._begin, self._row = self.path.stat().st_size, {}
+        self._row |= {"step": step, **{name: value for name, value in metrics.items() if name in COLUMNS}}
+
+    def save(self) -> None:
+        """Writes the row at hand, or writes it again."""
+        if self._row:
+            with self.path.open("r+", encoding="utf-8", newline="") as file:
+                file.seek(self._begin)
+                csv.DictWriter(file, COLUMNS, lineterminator="\n").writerow(self._row)
+                file.truncate()
+
+    def finalize(self, status: str) -> None:
+        """Writes the last row."""
+        self.save()
+
+
+def _read(path: Path, kept_until: int) -> list[dict[str, Any]]:
+    """The rows up to a step, without a last one that was cut off, as on a full disk.
+
+    Raises:
+        ValueError: another one is damaged.
+    """
+    place = str(path)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows: list[dict[str, Any]] = list(csv.DictReader(file))
+        if rows and None in rows[-1].values():
+            rows.pop()
+        for number, row in enumerate(rows, 2):
+            place = f"{path}, line {number}"
+            if "step" not in row or None in row.values() or not row.keys() <= set(COLUMNS):
+                raise ValueError("it has not the columns of a run")
+            row["step"] = int(row["step"])
+            for value in row.values():
+                float(value or 0)
+    except (ValueError, TypeError, csv.Error) as error:
+        raise ValueError(
+            f"{place}: is damaged ({error}): delete the line, or the file, and the run goes on without it"
+        ) from error
+    return [row for row in rows if row["step"] <= kept_until]
