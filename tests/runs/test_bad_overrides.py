@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from types import NoneType
-from typing import Any, get_args, get_origin
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 import yaml
@@ -21,13 +21,22 @@ from hypothesis import strategies as st
 from seq2see.options import COMMANDS, PATH_KEYS, TASKS, TrainOptions
 from seq2see.options.plain import to_plain
 from seq2see.runs import shell
-from seq2see.runs.config import config_folder
 from seq2see.runs.overrides import has_task, key_types
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 NEEDED = {"files": ["task.train=x.tsv"], "hub": ["task.path=x", "task.source=a", "task.target=b"]}
 TYPED = tuple(command for command in COMMANDS if command != "compare")  # a command whose only key is a path
 Command = tuple[str, list[str]]
+
+
+def types_of(command: str, kind: str = "translation") -> dict[str, Any]:
+    """The keys of a command and one task, with their types."""
+    of_task = {f"task.{name}": hint for name, hint in get_type_hints(TASKS[kind]).items() if name != "kind"}
+    if not has_task(COMMANDS[command]):
+        return key_types(command)
+    return {key: hint for key, hint in key_types(command).items() if not key.startswith("task.")} | of_task
+
+
 Draw = Any  # hypothesis's function that draws from a strategy
 
 
@@ -66,9 +75,9 @@ def starts(draw: Draw, commands: tuple[str, ...] = tuple(COMMANDS)) -> tuple[str
     """A command, arguments of it that are right, and the types of its keys."""
     command = draw(st.sampled_from(sorted(commands)))
     if not has_task(COMMANDS[command]):
-        return command, [], key_types(command, [], config_folder())
+        return command, [], types_of(command)
     kind = draw(st.sampled_from(sorted(TASKS)))
-    types = key_types(command, [("task", kind)], config_folder())
+    types = types_of(command, kind)
     return command, [f"task={kind}", *NEEDED.get(kind, [])], types
 
 
@@ -104,8 +113,8 @@ def mistyped_keys(draw: Draw) -> Command:
 @st.composite
 def keys_of_other_tasks(draw: Draw) -> Command:
     kind, other = draw(st.permutations(sorted(TASKS)).map(lambda kinds: kinds[:2]))
-    types = key_types("train", [("task", kind)], config_folder())
-    keys = set(key_types("train", [("task", other)], config_folder())) - set(types)
+    types = types_of("train", kind)
+    keys = set(types_of("train", other)) - set(types)
     assume(keys)
     value = draw(st.sampled_from(["1", "null", "a"]))
     command = draw(st.sampled_from(["train", "data"]))
@@ -445,7 +454,7 @@ def wrong_configs(draw: Draw) -> tuple[str, bytes]:
         text = draw(st.sampled_from([*NO_YAML, *NO_CONFIG]))
         return command, draw(st.sampled_from([text.encode(), text.encode() + b"\xff\xfe"] if text else [b"", b"\xff"]))
     config = {name: dict(value) if isinstance(value, dict) else value for name, value in GOOD.items()}
-    types = key_types("train", [("task", "translation")], config_folder())
+    types = types_of("train", "translation")
     key = draw(keys_with_a_type(types))
     base, optional = base_of(types[key])
     wrong: list[Any] = ["fast", {"a": 1}, [[1]], ["x"], float("nan"), {"a": {"b": {}}}, "${seed}", "???"]

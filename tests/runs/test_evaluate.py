@@ -15,7 +15,7 @@ import seq2see.evaluation as evaluation_room
 from seq2see.decoding import load
 from seq2see.evaluation import evaluate_pairs
 from seq2see.options import DecodeOptions, EvaluateOptions, OtherData, Split
-from seq2see.runs.config import compose_options, config_folder
+from seq2see.runs.config import compose_options
 from seq2see.runs.data import pairs_of
 from seq2see.runs.evaluate import checkpoints, command, evaluate, evaluate_several
 from seq2see.runs.overrides import read_overrides
@@ -282,17 +282,17 @@ def test_another_file_of_the_training_files_shape_is_scored_with_no_more_typed_t
                 gz(Path(f"{name}.{suffix}.gz"), [pair[side] for pair in both])
             keys, new = ["task.train=[train-1.src.gz,train-1.tgt.gz]"], "[new.src.gz,new.tgt.gz]"
     tiny = ["model.d_model=16", "model.d_ff=16", "trainer.max_steps=2", "attention_log.enabled=false", "logger=none"]
-    typed = read_overrides("train", ["task=files", *keys, "run_dir=../run", *tiny], config_folder())
+    typed = read_overrides("train", ["task=files", *keys, "run_dir=../run", *tiny])
     train_run(compose_options("train", typed))
     monkeypatch.chdir(tmp_path)
     assert load("run").options.task.train != "train-?.csv"  # whole paths
     for splits in (["split=train"], ["split=test"]):
-        typed = read_overrides("evaluate", ["ckpt=run", "report=false", *splits], config_folder())
+        typed = read_overrides("evaluate", ["ckpt=run", "report=false", *splits])
         number = len(evaluate(compose_options("evaluate", typed))[0].pairs)
         assert number == (4 if splits == ["split=test"] else 32)
     monkeypatch.chdir("here")
     capsys.readouterr()
-    typed = read_overrides("evaluate", ["../run", f"task.test={new}", "output=../scores"], config_folder())
+    typed = read_overrides("evaluate", ["../run", f"task.test={new}", "output=../scores"])
     command(compose_options("evaluate", typed))
     report = json.loads((tmp_path / "scores" / "new.json").read_text())
     blank = {"new.jsonl": 6, "new.csv": 7}.get(new, 1)

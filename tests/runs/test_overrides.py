@@ -7,13 +7,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seq2see.runs.config import compose_options, config_folder, to_yaml
+from seq2see.runs.config import compose_options, options_of, to_yaml
 from seq2see.runs.overrides import UsageError, quoted, read_overrides
-from seq2see.runs.shell import options_of
 
 
 def read(*arguments: str, command: str = "train") -> list[str]:
-    return read_overrides(command, list(arguments), config_folder())
+    return read_overrides(command, list(arguments))
 
 
 @pytest.mark.parametrize(

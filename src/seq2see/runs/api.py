@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from seq2see import decoding
 from seq2see.options import OtherData, OtherText
-from seq2see.runs.config import config_folder
+from seq2see.runs.config import options_of
 from seq2see.runs.data import read_pairs
-from seq2see.runs.overrides import quoted, read_overrides
 from seq2see.tasks.pairs import Pair
 from seq2see.text import require_whole
 
@@ -67,22 +66,20 @@ def train(
     Raises:
         ValueError: an override, a rule among them, or a pair is wrong.
     """
-    from seq2see.runs.shell import options_of
     from seq2see.runs.train import train_run  # needs far more than a model that is loaded
 
     if pairs is None:
         if valid is not None or test is not None:
             raise ValueError("valid and test go with pairs: give the training pairs too, or leave all to the task")
-        return train_run(options_of("train", read_overrides("train", list(overrides), config_folder())))
+        return train_run(options_of("train", *overrides))
     given = {"pairs": pairs, "valid": valid, "test": test}
     with tempfile.TemporaryDirectory() as folder:
         files = [
-            f"task.{name.replace('pairs', 'train')}={quoted(str(_write(Path(folder) / f'{name}.jsonl', texts)))}"
+            f"task.{name.replace('pairs', 'train')}={_write(Path(folder) / f'{name}.jsonl', texts)}"
             for name, texts in given.items()
             if texts is not None
         ]
-        typed = read_overrides("train", ["task=files", *overrides], config_folder())
-        return train_run(options_of("train", [*typed, *files]), keeps_files=True)
+        return train_run(options_of("train", "task=files", *overrides, *files), keeps_files=True)
 
 
 def _write(path: Path, texts: Texts) -> Path:
