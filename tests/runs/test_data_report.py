@@ -27,7 +27,7 @@ TAGS = ("task.features=0", "task.source=1", "task.target=2")
 
 
 def report(*arguments: str) -> DataReport:
-    return data_report(compose_options("data", read_overrides("data", list(arguments))))
+    return data_report(compose_options("data", list(arguments)))
 
 
 def report_of(folder: Path, *arguments: str, **splits: str) -> DataReport:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import seq2see
-from seq2see.runs.config import options_of
+from seq2see.runs.config import compose_options
 from seq2see.runs.data_report import data_report
 from seq2see.runs.train import Result
 
@@ -175,6 +175,6 @@ def test_a_run_that_was_started_so_goes_on_without_the_checkpoint(begin: Path, t
 def test_the_data_report_counts_with_the_tokenizers_that_are_kept(begin: Path, tmp_path: Path) -> None:
     file = tmp_path / "pairs.tsv"
     file.write_text("".join(f"{source}\t{target}\n" for source, target in GROWN), encoding="utf-8")
-    report = data_report(options_of("data", "task=files", f"task.train={file}", f"init={begin}"))
+    report = data_report(compose_options("data", ["task=files", f"task.train={file}", f"init={begin}"]))
     assert [vocabulary.size for vocabulary in report.vocabularies] == [16, 16]
     assert report.options["model"]["position"] == "sinusoidal"

@@ -18,7 +18,6 @@ from seq2see.decoding import read_content
 from seq2see.decoding.checkpoint_file import write_checkpoint
 from seq2see.runs.config import compose_options
 from seq2see.runs.failures import RunFailed
-from seq2see.runs.overrides import read_overrides
 from seq2see.runs.train import Result, train_run
 from seq2see.training.callbacks import Checkpoints
 from seq2see.training.module import TrainingModule
@@ -342,9 +341,9 @@ def test_what_a_run_that_goes_on_cannot_change_is_refused(tmp_path: Path, short_
 
 
 def test_only_the_run_is_named_and_nothing_is_typed_again(tmp_path: Path, short_run: Overrides) -> None:
-    train(read_overrides("train", short_run(tmp_path / "it's")))
+    train(short_run(tmp_path / "it's"))
     for resume in (tmp_path / "it's", tmp_path / "it's" / "checkpoints" / "last.ckpt"):
-        overrides = read_overrides("train", [f"resume={resume}", "trainer.max_steps=14"])
+        overrides = [f"resume={resume}", "trainer.max_steps=14"]
         assert train(overrides).folder == tmp_path / "it's"
     assert read_content(tmp_path / "it's" / "checkpoints" / "last.ckpt").step == 14
 
@@ -364,7 +363,7 @@ def test_what_cannot_be_resumed_is_refused_with_what_to_do(
     shutil.copytree(small_run, tmp_path / "run")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=message):
-        train(read_overrides("train", ["task=copy", *f"resume={resume}".split()]))
+        train(["task=copy", *f"resume={resume}".split()])
 
 
 def test_a_run_that_has_no_checkpoint_yet_begins_anew(tmp_path: Path, short_run: Overrides, seen: Seen) -> None:

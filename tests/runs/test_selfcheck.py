@@ -42,7 +42,7 @@ Fault = Callable[[pytest.MonkeyPatch], None]
 
 
 def fixture_of(*more: str) -> Fixture:
-    return Fixture.of(compose_options("selfcheck", read_overrides("selfcheck", [*TINY, *more])))
+    return Fixture.of(compose_options("selfcheck", [*TINY, *more]))
 
 
 def broken(fixture: Fixture, among: Iterable[Check]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from seq2see import decoding
 from seq2see.options import OtherData, OtherText
-from seq2see.runs.config import options_of
+from seq2see.runs.config import compose_options
 from seq2see.runs.data import read_pairs
 from seq2see.tasks.pairs import Pair
 from seq2see.text import require_whole
@@ -71,7 +71,7 @@ def train(
     if pairs is None:
         if valid is not None or test is not None:
             raise ValueError("valid and test go with pairs: give the training pairs too, or leave all to the task")
-        return train_run(options_of("train", *overrides))
+        return train_run(compose_options("train", list(overrides)))
     given = {"pairs": pairs, "valid": valid, "test": test}
     with tempfile.TemporaryDirectory() as folder:
         files = [
@@ -79,7 +79,7 @@ def train(
             for name, texts in given.items()
             if texts is not None
         ]
-        return train_run(options_of("train", "task=files", *overrides, *files), keeps_files=True)
+        return train_run(compose_options("train", ["task=files", *overrides, *files]), keeps_files=True)
 
 
 def _write(path: Path, texts: Texts) -> Path:

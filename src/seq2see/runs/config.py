@@ -28,34 +28,20 @@ def config_folder() -> Path:
     return inside if inside.is_dir() else Path(__file__).parents[3] / "configs"
 
 
-def options_of(command: str, *typed: str) -> Any:
-    """The options of a command for what a person types behind it.
+def compose_options(command: str, typed: list[str]) -> Any:
+    """The options of a command for what a person types behind it, as `task=copy`, `model.d_model=64`.
 
     Raises:
         ValueError: a key, a value or a rule is wrong; the message is for the user.
     """
-    overrides = read_overrides(command, list(typed))
-    try:
-        return compose_options(command, overrides)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise explained(command, error, overrides) from error
-
-
-def compose_options(command: str, overrides: list[str]) -> Any:
-    """The typed options of a command, from its YAML files and Hydra overrides.
-
-    Args:
-        command: one of `options.COMMANDS`.
-        overrides: such as `task=copy`, `model.d_model=64`.
-
-    Raises:
-        hydra.errors.HydraException, omegaconf.errors.OmegaConfBaseException: Hydra cannot compose it.
-        ValueError: a rule is broken.
-    """
+    overrides = read_overrides(command, typed)
     _store_schemas(command)
     GlobalHydra.instance().clear()
-    with hydra.initialize_config_dir(str(config_folder()), version_base="1.3"):
-        return to_options(command, hydra.compose(config_name=command, overrides=overrides))
+    try:
+        with hydra.initialize_config_dir(str(config_folder()), version_base="1.3"):
+            return to_options(command, hydra.compose(config_name=command, overrides=overrides))
+    except (HydraException, OmegaConfBaseException) as error:
+        raise explained(command, error, overrides) from error
 
 
 def jobs_of(command: str, overrides: list[str], flags: list[str]) -> list[tuple[int, Any]]:

@@ -6,6 +6,7 @@ anything that a shell can name. What a run begins with (`config=`, `resume=`, `i
 
 import dataclasses
 import difflib
+import errno
 import os
 import re
 import zlib
@@ -17,13 +18,12 @@ import yaml
 from seq2see.options import COMMANDS, PATH_KEYS, TASKS, TINY, TrainOptions
 from seq2see.options.rules import without_removed
 
-TEXT_KEYS = ("task.source", "task.target", "task.features", "task.features_separator", "task.name", "data.delimiter")
-LIST_KEYS = ("ckpt", "task.train", "task.valid", "task.test")  # of several paths, as [a,b]
+TEXT_KEYS = ("task.source", "task.target", "task.features", "task.features_separator", "data.delimiter")  # quoted too
+LIST_KEYS = ("ckpt", "task.train", "task.valid", "task.test")  # path keys that take [a,b]
 GROUPS = ("task", "model", "experiment")  # folders of configs/, chosen by the commands that have a task
-BATCH_KEYS = ("batch_size", "batch_tokens")  # one takes the place of the other
-_LONGEST_NAME, _LONGEST_PATH = 255, 4_095  # bytes; file systems take no more
 _PART = re.compile(r"\s*('(?:[^'\\]|\\.)*'|\[[^\]]*\]|\{[^}]*\}|[^,]*)\s*(?:,|$)")  # of values with commas between
 _SIDES = re.compile(r"\{\s*(source|target)\s*:\s*(.+?)\s*,\s*(source|target)\s*:\s*(.+?)\s*\}")  # of parallel files
+_FORM = "settings have the form key=value, without spaces (see --help)"
 Typed = tuple[str, str]  # key and value
 
 
@@ -32,7 +32,7 @@ class UsageError(ValueError):
 
 
 def read_overrides(command: str, arguments: list[str], *, multirun: bool = False) -> list[str]:
-    """The arguments as Hydra overrides.
+    """What was typed as Hydra overrides.
 
     Args:
         command: one of `options.COMMANDS`.
@@ -42,17 +42,15 @@ def read_overrides(command: str, arguments: list[str], *, multirun: bool = False
     Raises:
         UsageError: an argument is none of both, its key does not exist, or its value cannot be meant.
     """
-    _require_place(command)
-    _require_as_meant(arguments)
     types = key_types(command)
-    typed = [_split(argument) for argument in _with_runs(command, arguments, types)]
-    for key, value in typed:
-        if not _is_hydras(key):
-            _require_key(key, value, types)
+    _require_whole(arguments)
+    typed = [_split(argument, types) for argument in _with_ckpt(arguments, types)]
     if has_task(COMMANDS[command]):
-        _require_one_origin(typed, types)
+        ckpt, others = dict(typed).get("ckpt", "null"), [f"{key}={value}" for key, value in typed if key != "ckpt"]
+        if ckpt != "null" and others:
+            raise UsageError(f"{others[0]}: ckpt={ckpt} has its own configuration: leave out one of them")
         typed = _with_beginning(typed, multirun)
-    return [f"{key}={_for_hydra(key, value, multirun)}" for key, value in typed]
+    return [f"{key}={_value(key, value, multirun)}" for key, value in typed]
 
 
 def has_task(schema: type) -> bool:
@@ -96,66 +94,45 @@ def no_such_key(key: str, typed: str, names: list[str], task: str = "the chosen 
     return f"{typed}: there is no key {key}; {hint}"
 
 
-def _require_place(command: str) -> None:
+def _require_whole(arguments: list[str]) -> None:
+    """Refuses what a shell, a script or another machine has made of what was meant."""
     try:
         here = os.getcwd()
     except OSError as error:
         raise UsageError("the working directory is gone: change to one that exists") from error
-    if command == "train" and _is_not_utf8(here):
-        raise UsageError(f"{here}: the working directory has a name that is not UTF-8: train in another one")
-
-
-def _is_not_utf8(text: str) -> bool:
-    """Whether the system has put in lone surrogates for bytes that it could not read."""
-    return any("\ud800" <= char <= "\udfff" for char in text)
-
-
-def _require_as_meant(arguments: list[str]) -> None:
-    """Refuses what a shell, a script or another machine has made of what was meant."""
-    for argument in arguments:
-        if _is_not_utf8(argument):
-            raise UsageError(f"{argument}: there are bytes in this that are not UTF-8: rename the file or folder")
-        if argument.endswith("\r"):
+    for text in (here, *arguments):
+        if any("\ud800" <= char <= "\udfff" for char in text):  # what the system puts in for such bytes
+            raise UsageError(f"{text}: there are bytes in this that are not UTF-8: give it another name")
+        if text.endswith("\r"):
             raise UsageError(
-                f"{argument}: a carriage return at the end: the script with this command has the line ends of Windows "
+                f"{text}: a carriage return at the end: the script with this command has the line ends of Windows "
                 "(CRLF): save it with those of Unix (LF)"
             )
 
 
-def _with_runs(command: str, arguments: list[str], types: dict[str, Any]) -> list[str]:
-    """The arguments, with those without `=` as the value of `ckpt`."""
+def _with_ckpt(arguments: list[str], types: dict[str, Any]) -> list[str]:
+    """The arguments, those without `=` as the value of `ckpt`."""
     runs = [argument for argument in arguments if "=" not in argument]
     settings = [argument for argument in arguments if "=" in argument]
     if not runs:
         return settings
     if "ckpt" not in types or "" in runs:
-        raise UsageError(f"{runs[0]}: settings have the form key=value (see --help)")
-    if len(runs) > 1 and types["ckpt"] is not Any:
-        raise UsageError(f"{runs[1]}: {command} takes one run: leave out all but {runs[0]}")
-    for setting in settings:
-        if setting.startswith("ckpt="):
-            raise UsageError(f"{setting}: {runs[0]} is a run too: leave out one, or write ckpt=[A,B]")
-    several = ",".join(map(quoted, runs))
-    return [*settings, f"ckpt=[{several}]" if len(runs) > 1 else f"ckpt={runs[0]}"]
+        raise UsageError(f"{runs[0]}: {_FORM}")
+    several = [text for text in settings if text.startswith("ckpt=")] + (runs[1:] if types["ckpt"] is not Any else [])
+    if several:
+        raise UsageError(f"{several[0]}: {runs[0]} is a run too: leave out one")
+    names = ",".join(map(quoted, runs))
+    return [*settings, f"ckpt=[{names}]" if len(runs) > 1 else f"ckpt={runs[0]}"]
 
 
-def _split(argument: str) -> Typed:
-    """Key and value; `+` and `++` make no difference, for there are no other keys than the known ones."""
+def _split(argument: str, types: dict[str, Any]) -> Typed:
+    """Key and value, if they can be meant; `+` and `++` make no difference, for there are none but the known keys."""
     key, value = argument.split("=", 1)
     if not key.strip("+") or not value:
-        raise UsageError(
-            f"{argument}: settings have the form key=value, without spaces (see --help); a key that is left out has "
-            "its default"
-        )
-    return key if _is_hydras(key) else key.lstrip("+"), value
-
-
-def _is_hydras(key: str) -> bool:
-    return key.lstrip("+~").startswith(("hydra.", "hydra/"))
-
-
-def _require_key(key: str, value: str, types: dict[str, Any]) -> None:
-    """Refuses an unknown key, and values of which Hydra would make something that nobody means."""
+        raise UsageError(f"{argument}: {_FORM}; a key that is left out has its default")
+    if key.lstrip("+~").startswith(("hydra.", "hydra/")):
+        return key, value
+    key = key.lstrip("+")
     if key not in types:
         raise UsageError(no_such_key(key, f"{key}={value}", list(types)))
     if key in GROUPS and (value[0] in "{[" or (key, value) == ("task", "null")):
@@ -164,35 +141,26 @@ def _require_key(key: str, value: str, types: dict[str, Any]) -> None:
         raise UsageError(f"{key}={value}: this must be true or false")
     if key in PATH_KEYS:
         _require_path(key, value)
+    return key, value
 
 
 def _require_path(key: str, value: str) -> None:
-    for path in _several(value.strip("[]")):
-        longest = max(len(os.fsencode(name)) for name in re.split(r"[/\\]", path))
-        length = len(os.fsencode(os.path.abspath(path)))
-        if longest > _LONGEST_NAME or length > _LONGEST_PATH:
-            raise UsageError(
-                f"{key}={value}: this path has {length} bytes in all and a name of {longest}; a file's has at most "
-                f"{_LONGEST_PATH} and {_LONGEST_NAME}"
-            )
     if value.startswith(" ") and not os.path.lexists(value):
         raise UsageError(f"{key}={value}: a space before the value: write {key}={value.strip()}")
+    for path in _several(value.strip("[]")):
+        try:
+            os.lstat(os.path.abspath(path))
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                raise UsageError(f"{key}={value}: this is longer than a path or a name in it can be") from error
 
 
-def _require_one_origin(typed: list[Typed], types: dict[str, Any]) -> None:
-    """Refuses keys of training beside a checkpoint, which says all of them itself."""
-    others = [f"{key}={value}" for key, value in typed if key != "ckpt" and not _is_hydras(key)]
-    ckpt = dict(typed).get("ckpt", "null")
-    if "ckpt" in types and ckpt != "null" and others:
-        raise UsageError(f"{others[0]}: ckpt={ckpt} has its own configuration: leave out one of them")
-
-
-def _for_hydra(key: str, value: str, multirun: bool) -> str:
-    """The value in Hydra's grammar: of path keys and text keys quoted, of others as it was typed."""
+def _value(key: str, value: str, multirun: bool) -> str:
+    """A value in Hydra's grammar: of path keys and text keys quoted, of others as it was typed."""
     if key not in (*PATH_KEYS, *TEXT_KEYS):
         return value
     parts = _several(value) if multirun else [value]
-    return ",".join(_path(key, part) if key in PATH_KEYS else _text(key, part) for part in parts)
+    return ",".join(_path(key, part) if key in PATH_KEYS else _text(part) for part in parts)
 
 
 def _several(value: str) -> list[str]:
@@ -202,9 +170,8 @@ def _several(value: str) -> list[str]:
     return [value] if os.path.lexists(value) or not parts else [_unquoted(part) for part in parts]
 
 
-def _text(key: str, value: str) -> str:
-    is_number = key != "task.name" and value.isascii() and value.isdigit()
-    return value if value == "null" or is_number else quoted(value)
+def _text(value: str) -> str:
+    return value if value == "null" or (value.isascii() and value.isdigit()) else quoted(value)
 
 
 def _path(key: str, value: str) -> str:
@@ -278,62 +245,39 @@ def _shape(path: str, values: dict[str, str]) -> dict[str, Any]:
     return saved
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads YAML in which text is text, and refuses a key that stands twice, of which YAML readers keep one."""
-
-    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
-        return _escaped(super().construct_scalar(node))
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        names = [name.value for name, _ in node.value]
-        for name in names:
-            if names.count(name) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"{name} stands there twice")
-        return super().construct_mapping(node, deep)
-
-
 def _read_config(path: str, values: dict[str, str]) -> dict[str, Any]:
-    """What a run's config.yaml says of the keys and groups that are not typed, with the choice of its task.
+    """What a run's config.yaml says of the keys and groups that are not typed, with the choice of its task."""
+    from omegaconf import OmegaConf
 
-    Raises:
-        UsageError: it cannot be read, or is something else.
-    """
     try:
         with open(path, encoding="utf-8") as file:
-            saved = yaml.load(file, _Loader)
-    except OSError as error:
-        raise UsageError(f"config: {path} cannot be read ({error.strerror}): name a run's config.yaml") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, or a date that is none
-        raise _no_config(path, str(getattr(error, "problem", None) or error)) from error
-    try:
+            text = _escaped(file.read())
+        if OmegaConf.missing_keys(OmegaConf.create(text)):  # which refuses a key that stands twice, too
+            raise ValueError("??? is no value")
+        saved = yaml.safe_load(text)
+        OmegaConf.create(saved)  # refuses what no key takes
         kind = saved["task"]["kind"]
         TASKS[kind]
-    except (KeyError, TypeError) as error:
-        raise _no_config(path, "its task.kind is none") from error
+    except OSError as error:
+        raise UsageError(f"config: {path} cannot be read ({error.strerror}): name a run's config.yaml") from error
+    except Exception as error:  # of YAML, of its encoding, of its depth
+        reason = " ".join(str(getattr(error, "problem", None) or error).split())[:200]
+        raise UsageError(f"config: {path} is not the config.yaml of a run ({reason}): name one") from error
     try:
         saved = without_removed(saved)
     except ValueError as error:
         raise UsageError(f"config: {path}: {error}") from None
     saved = {name: part for name, part in saved.items() if name not in (*values, "run_dir", "resume")}
-    if isinstance(saved.get("data"), dict) and any(f"data.{name}" in values for name in BATCH_KEYS):
-        saved["data"] = {name: value for name, value in saved["data"].items() if name not in BATCH_KEYS}
+    sizes = ("batch_size", "batch_tokens")  # one takes the place of the other
+    if isinstance(saved.get("data"), dict) and any(f"data.{name}" in values for name in sizes):
+        saved["data"] = {name: value for name, value in saved["data"].items() if name not in sizes}
     return saved | ({"defaults": [{"override /task": kind}]} if "task" in saved else {})
 
 
-def _no_config(path: str, reason: str) -> UsageError:
-    return UsageError(f"config: {path} is not the config.yaml of a run ({' '.join(reason.split())}): name one")
-
-
 def _stored(saved: dict[str, Any]) -> str:
-    """The name of a configuration that Hydra finds from now on in the group `begin`."""
+    """The name under which Hydra finds this from now on in the group `begin`."""
     from hydra.core.config_store import ConfigStore
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
 
-    try:
-        node = OmegaConf.create(saved)
-    except (OmegaConfBaseException, RecursionError) as error:
-        raise UsageError(f"config: this is not the config.yaml of a run ({' '.join(str(error).split())})") from error
-    name = f"saved-{zlib.crc32(repr(node).encode()):08x}"
-    ConfigStore.instance().store(name=name, node=node, group="begin", package="_global_")
+    name = f"saved-{zlib.crc32(repr(saved).encode()):08x}"
+    ConfigStore.instance().store(name=name, node=saved, group="begin", package="_global_")
     return name

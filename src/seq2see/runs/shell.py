@@ -125,11 +125,12 @@ def _run_many(command: str, flags: list[str], overrides: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:  # Hydra writes into it what was varied
         place = f"hydra.sweep.dir={quoted(folder)}"
         ours = [override for override in overrides if not override.startswith("hydra")]  # without a launcher
-        jobs = jobs_of(command, [place, *ours], flags)
-        if not jobs:
-            raise UsageError(f"{' '.join(overrides)}: there is no job in this")
-        for number, options in jobs:
-            _keep_apart(command, options, number)
+        if not any(override.startswith("hydra/sweeper=") for override in overrides):  # then jobs follow from results
+            jobs = jobs_of(command, [place, *ours], flags)
+            if not jobs:
+                raise UsageError(f"{' '.join(overrides)}: there is no job in this")
+            for number, options in jobs:
+                _keep_apart(command, options, number)
         hydra_main(command, work, [place, *overrides, *flags])
     return 0
 
@@ -144,13 +145,9 @@ def _flags_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
     parser = _Flags(add_help=False, allow_abbrev=False)
     for names in ("--multirun -m", "--run -r", "--resolve", "--shell-completion -sc", "--hydra-help"):
         parser.add_argument(*names.split(), action="store_true")
-    for names in ("--package -p", "--config-path -cp", "--config-name -cn", "--config-dir -cd"):
+    for names in ("--cfg -c", "--package -p", "--config-path -cp", "--config-name -cn", "--config-dir -cd"):
         parser.add_argument(*names.split())
-    parser.add_argument("--cfg", "-c", choices=("job", "hydra", "all"))
-    parser.add_argument(
-        "--info", "-i", nargs="?", const="all",
-        choices=("all", "config", "defaults", "defaults-tree", "plugins", "searchpath"),
-    )  # fmt: skip
+    parser.add_argument("--info", "-i", nargs="?", const="all")
     known, others = parser.parse_known_args(arguments)
     for argument in others:
         if argument.startswith("-"):
@@ -170,11 +167,10 @@ def _keep_apart(command: str, options: Any, number: int) -> None:
     """
     key = "run_dir" if command == "train" else "output"
     place = getattr(options, key, None)
-    if place is not None and command in ("train", "evaluate"):
-        setattr(options, key, os.path.join(place, str(number)))
-    elif place is not None:
+    if place is not None:
         stem, ending = os.path.splitext(place)
-        setattr(options, key, f"{stem}-{number}{ending}")
+        is_folder = command in ("train", "evaluate")
+        setattr(options, key, os.path.join(place, str(number)) if is_folder else f"{stem}-{number}{ending}")
     elif command == "evaluate" or (command == "attention" and options.format.value in ("html", "svg")):
         where = "FOLDER" if command == "evaluate" else "FILE"
         raise UsageError(f"-m: the jobs would write over each other, or over a run's own scores: add output={where}")
