@@ -122,17 +122,14 @@ SIDES = {"source": "a b.txt", "target": "c.txt"}
         ("{source: ~/a.tsv, target: [b].txt}", {"source": "/home/me/a.tsv", "target": "[b].txt"}),
     ],
 )
-@pytest.mark.parametrize("command", ["train", "evaluate"])
 def test_paths_are_typed_as_a_shell_names_them_and_come_back_from_a_config(
-    typed: str, meant: object, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    typed: str, meant: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.chdir(tmp_path)
-    typed = f"task.test={typed}"
-    if command == "evaluate":
-        assert value_of("task.test", "ckpt=x", typed, command=command) == meant
-        return
-    options = compose_options("train", ["task=files", "task.train=x", typed, "task.source=1e5", "task.target=1"])
+    file = f"task.test={typed}"
+    assert read_overrides("evaluate", [file]) == read_overrides("train", [file])
+    options = compose_options("train", ["task=files", "task.train=x", file, "task.source=1e5", "task.target=1"])
     assert (options.task.test, options.task.source, options.task.target) == (meant, "1e5", 1)
     assert again(options, tmp_path) == options
 

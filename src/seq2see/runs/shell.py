@@ -18,6 +18,7 @@ from seq2see.runs.overrides import UsageError, quoted, read_overrides
 from seq2see.runs.signals import Terminated, listen, stop_if_asked
 
 USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
+INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")  # what --info shows
 MODULES = {"data": "seq2see.runs.data_report", "benchmark": "benchmark"}  # the benchmark lies beside its script
 
 
@@ -145,9 +146,10 @@ def _flags_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
     parser = _Flags(add_help=False, allow_abbrev=False)
     for names in ("--multirun -m", "--run -r", "--resolve", "--shell-completion -sc", "--hydra-help"):
         parser.add_argument(*names.split(), action="store_true")
-    for names in ("--cfg -c", "--package -p", "--config-path -cp", "--config-name -cn", "--config-dir -cd"):
+    for names in ("--package -p", "--config-path -cp", "--config-name -cn", "--config-dir -cd"):
         parser.add_argument(*names.split())
-    parser.add_argument("--info", "-i", nargs="?", const="all")
+    parser.add_argument("--cfg", "-c", choices=("job", "hydra", "all"))
+    parser.add_argument("--info", "-i", nargs="?", const="all", choices=INFO)
     known, others = parser.parse_known_args(arguments)
     for argument in others:
         if argument.startswith("-"):
