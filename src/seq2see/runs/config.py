@@ -98,7 +98,7 @@ def _store_schemas(command: str) -> None:
     schema, store = COMMANDS[command], ConfigStore.instance()
     store.store(name=f"{command}_schema", node=schema(task=MISSING) if has_task(schema) else schema)
     for kind, of_task in TASKS.items():
-        store.store(group="task", name=f"{kind}_schema", node=of_task)
+        store.store(group="schema", name=kind, node=of_task)
 
 
 def explained(command: str, error: BaseException, overrides: list[str]) -> UsageError:
@@ -120,7 +120,7 @@ def explained(command: str, error: BaseException, overrides: list[str]) -> Usage
                 task = [text for text in overrides if text.startswith("task=")]
                 return UsageError(no_such_key(key, typed, list(key_types(command)), *task[-1:]))
             return UsageError(f"{typed}: {str(getattr(cause, 'msg', None) or cause).splitlines()[0]}")
-        cause = cause.__cause__
+        cause = cause.__cause__ or cause.__context__
     message = str(error).split("\n\n")[0]
     if "--multirun" in message:
         values = message.split("'")[1]

@@ -225,12 +225,12 @@ def _with_beginning(typed: list[Typed], multirun: bool) -> list[Typed]:
 def _saved(key: str, path: str, values: dict[str, str]) -> dict[str, Any] | None:
     """What a configuration, a run to go on with or a checkpoint to start from says; None: there is no such run yet."""
     if key == "init":
-        return {"init": path} | _shape(path, values)
+        return {"init": _escaped(path)} | _shape(path, values)
     if key == "config":
         return _read_config(path, values)
     folder = Path(from_home(values.get("run_dir", "")) if path == "auto" else path)
     file = (folder.parent.parent if folder.suffix == ".ckpt" else folder) / "config.yaml"
-    return {"resume": path} | _read_config(str(file), values) if os.path.isfile(file) else None
+    return {"resume": _escaped(path)} | _read_config(str(file), values) if os.path.isfile(file) else None
 
 
 def _shape(path: str, values: dict[str, str]) -> dict[str, Any]:
