@@ -203,40 +203,27 @@ def values_out_of_range(draw: Draw) -> Command:
     return command, [*right, f"{key}={draw(st.sampled_from(OUT_OF_RANGE[key]))}"]
 
 
-odd = st.integers(1, 99).map(lambda number: 2 * number + 1)
-some = st.integers(1, 99)
-
-
-@st.composite
-def rules_between_keys(draw: Draw) -> Command:
-    number, more = draw(some), draw(some)
-    heads = draw(st.integers(2, 16))
-    widths = [
-        f"model.d_model={heads * number + draw(st.integers(1, heads - 1))} model.num_heads={heads}",
-        f"model.d_model={heads * draw(odd)} model.num_heads={heads} model.position=rope",
-        f"model.d_model={draw(odd)} model.num_heads=1 model.position=sinusoidal",
-        f"model.position=none model.cross_position=none model.randomize_positions={number}",
-        f"model.position=learned model.max_positions={number} model.randomize_positions={number + more}",
-        f"data.batch_size={number} data.batch_tokens={more}",
-        f"tokenizer.source=bpe tokenizer.vocab_size={number + 4}",
-        f"decode.num_best={number + more} decode.beam_size={number}",
-        f"decode.sample=true decode.beam_size={number + 1}",
-        f"task=copy task.min_length={number + more} task.max_length={number}",
-        f"task=dates task.first_year={2000 + number} task.last_year={2000 + number - 1}",
-        f"task=scan task.split=simple task.length_cutoff={number}",
-    ]
-    return draw(st.sampled_from(["train", "data"])), draw(st.sampled_from([*widths, *RULES])).split()
-
-
-RULES = """model.score=additive model.position=rope
+RULES = """model.d_model=30 model.num_heads=4
+model.d_model=20 model.num_heads=4 model.position=rope
+model.d_model=31 model.num_heads=1 model.position=sinusoidal
+model.position=none model.cross_position=none model.randomize_positions=9
+model.position=learned model.max_positions=8 model.randomize_positions=9
+model.score=additive model.position=rope
 model.score=additive model.position=alibi model.cross_position=rope
 model.cross_position=learned
 model.cross_position=sinusoidal
+data.batch_size=3 data.batch_tokens=3
+tokenizer.source=bpe tokenizer.vocab_size=259
 tokenizer.source=char tokenizer.target=word tokenizer.shared=true
+decode.num_best=3 decode.beam_size=2
+decode.sample=true decode.beam_size=2
 decode.top_k=3
 decode.top_p=0.5
 decode.temperature=2
+task=copy task.min_length=9 task.max_length=8
 task=numbers task.source=de task.target=de
+task=dates task.first_year=2001 task.last_year=2000
+task=scan task.split=simple task.length_cutoff=9
 task=scan task.split=length task.train_fraction=0.5
 task=files
 task=files task.train=[]
@@ -256,24 +243,15 @@ def broken_syntax(draw: Draw) -> Command:
         st.one_of(
             st.text(PUNCTUATION, max_size=12),
             st.text(letters, max_size=8),
-            st.sampled_from(["${", "${}", "${x}", "${oc.env:NOT_THERE}", "${..}", "???", "glob(*)", "a b"]),
-            st.sampled_from(
-                ["range(3)", "choice(1,2)", "1,2", "shuffle(1,2)", "int(x)", "float(", "tag(x,1)", "extend_list(1)"]
-            ),
+            st.sampled_from(["a b", *"${ ${} ${x} ${oc.env:NOT_THERE} ${..} ??? glob(*) range(3) choice(1,2)".split()]),
+            st.sampled_from("1,2 shuffle(1,2) int(x) float( tag(x,1) extend_list(1)".split()),
             st.integers(200, 90_000).map(lambda length: "x" * length),
         )
     )
-    spelled = re.sub(r"\W", "", value).casefold()
-    assume(spelled not in ("nan", "inf", "infinity", "null", "true", "false", "yes", "no", "on", "off"))
-    assume(
-        spelled
-        not in {
-            name
-            for kind in types.values()
-            if is_kind(base_of(kind)[0]) is Enum
-            for name in base_of(kind)[0].__members__
-        }
-    )
+    enums = [base_of(kind)[0] for kind in types.values() if is_kind(base_of(kind)[0]) is Enum]
+    right_values = {name for enum in enums for name in enum.__members__}
+    right_values |= set("nan inf infinity null true false yes no on off".split())
+    assume(re.sub(r"\W", "", value).casefold() not in right_values)
     return command, [*right, f"{key}={value}"]
 
 
@@ -286,12 +264,6 @@ task=copy, model=tiny, optim={lr:1} trainer=null model@x=tiny defaults=[] config
 
 
 @st.composite
-def no_keys(draw: Draw) -> Command:
-    before = draw(st.sampled_from([[], ["seed=1"]]))
-    return draw(st.sampled_from(["train", "data"])), [*before, draw(st.sampled_from([*NO_KEYS, "", " =1", "seed =1"]))]
-
-
-@st.composite
 def paths_that_cannot_be(draw: Draw) -> Command:
     command, right, types = draw(starts())
     key = draw(st.sampled_from(sorted(set(PATH_KEYS) & set(types) - {"task.path"})))
@@ -299,13 +271,6 @@ def paths_that_cannot_be(draw: Draw) -> Command:
     value = draw(st.sampled_from([name, f"a/{name}/b", f"[a,{name}]", f"~/{name}"]))
     assume(command != "selfcheck" or key != "ckpt")  # goes with no other key
     return command, [*right, f"{key}={value}"]
-
-
-@st.composite
-def sweeps(draw: Draw) -> Command:
-    wrong = draw(st.sampled_from(SWEEPS))
-    arguments = draw(st.permutations([draw(st.sampled_from(["-m", "--multirun"])), wrong, "trainer.max_steps=1,2"]))
-    return draw(st.sampled_from(["train", "data"])), list(arguments)
 
 
 SWEEPS = """
@@ -345,16 +310,21 @@ def wrong_configs(draw: Draw) -> tuple[str, bytes]:
     return command, yaml.safe_dump(config, allow_unicode=True).encode()
 
 
+def typed(*lines: list[str]) -> st.SearchStrategy[Command]:
+    """These arguments behind each command that takes keys of training."""
+    return st.tuples(st.sampled_from(["train", "data"]), st.sampled_from(lines))
+
+
 MISTAKES = {  # with how many of each
     "mistyped keys": (mistyped_keys(), 290),
     "keys of other tasks": (keys_of_other_tasks(), 150),
     "values of another type": (values_of_another_type(), 400),
-    "values out of range": (values_out_of_range(), 250),
-    "rules between keys": (rules_between_keys(), 200),
+    "values out of range": (values_out_of_range(), 300),
+    "rules between keys": (typed(*(line.split() for line in RULES)), 100),
     "broken syntax": (broken_syntax(), 300),
-    "no keys": (no_keys(), 90),
+    "no keys": (typed(*([argument] for argument in [*NO_KEYS, "", " =1", "seed =1"])), 120),
     "paths that cannot be": (paths_that_cannot_be(), 60),
-    "sweeps": (sweeps(), 60),
+    "sweeps": (typed(*(["trainer.max_steps=1,2", "-m", argument] for argument in SWEEPS)), 80),
 }
 
 

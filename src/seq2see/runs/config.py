@@ -115,7 +115,8 @@ def explained(command: str, error: BaseException, overrides: list[str]) -> Usage
             names = [option for option in cause.options if not option.endswith("_schema")]
             return UsageError(f"{group}={name}: there is no such {group}; choose one of {', '.join(names)}")
         if key:
-            typed = next((text for text in reversed(overrides) if text.startswith(f"{key}=")), key)
+            place = f"config: {key}" if any(text.startswith("begin=") for text in overrides) else key
+            typed = next((text for text in reversed(overrides) if text.startswith(f"{key}=")), place)
             if isinstance(cause, ConfigAttributeError | ConfigKeyError):
                 task = [text for text in overrides if text.startswith("task=")]
                 return UsageError(no_such_key(key, typed, list(key_types(command)), *task[-1:]))
