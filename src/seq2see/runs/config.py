@@ -89,7 +89,7 @@ def to_options(command: str, config: DictConfig) -> Any:
     """The command's dataclass, with all that stands for something else looked up."""
     options = OmegaConf.to_object(config)
     if not isinstance(options, COMMANDS[command]):
-        raise UsageError(f"--config-name: the defaults of this configuration must begin with {command}_schema")
+        raise UsageError(f"--config-name: the defaults of this configuration must begin with {command}")
     return options
 
 
@@ -112,8 +112,7 @@ def explained(command: str, error: BaseException, overrides: list[str]) -> Usage
             return UsageError(f"{cause.override}: this cannot be read as a value; {hint}")
         if isinstance(cause, MissingConfigException) and cause.options:
             group, _, name = str(cause.missing_cfg_file).rpartition("/")
-            names = [option for option in cause.options if not option.endswith("_schema")]
-            return UsageError(f"{group}={name}: there is no such {group}; choose one of {', '.join(names)}")
+            return UsageError(f"{group}={name}: there is no such {group}; choose one of {', '.join(cause.options)}")
         if key:
             place = f"config: {key}" if any(text.startswith("begin=") for text in overrides) else key
             typed = next((text for text in reversed(overrides) if text.startswith(f"{key}=")), place)
