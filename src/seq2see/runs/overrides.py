@@ -148,11 +148,15 @@ def _require_path(key: str, value: str) -> None:
     if value.startswith(" ") and not os.path.lexists(value):
         raise UsageError(f"{key}={value}: a space before the value: write {key}={value.strip()}")
     for path in _several(value.strip("[]")):
-        try:
-            os.lstat(os.path.abspath(path))
-        except OSError as error:
-            if error.errno == errno.ENAMETOOLONG:
-                raise UsageError(f"{key}={value}: this is longer than a path or a name in it can be") from error
+        for part in (
+            os.path.abspath(path),
+            *path.split("/"),
+        ):  # names alone too: a folder that is not there comes first
+            try:
+                os.lstat(part)
+            except OSError as error:
+                if error.errno == errno.ENAMETOOLONG:
+                    raise UsageError(f"{key}={value}: this is longer than a path or a name in it can be") from error
 
 
 def _value(key: str, value: str, multirun: bool) -> str:
