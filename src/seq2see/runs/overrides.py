@@ -137,11 +137,15 @@ def _split(argument: str, types: dict[str, Any]) -> Typed:
         raise UsageError(no_such_key(key, f"{key}={value}", list(types)))
     if key in GROUPS and (value[0] in "{[" or (key, value) == ("task", "null")):
         raise UsageError(f"{key}={value}: choose a {key} by its name")
-    if bool in (types[key], *get_args(types[key])) and re.fullmatch(r"[-+\d._e]+", value) and value not in "01":
+    if _is_bool(types[key]) and re.fullmatch(r"[-+\d._e]+", value) and value not in "01":
         raise UsageError(f"{key}={value}: this must be true or false")
     if key in PATH_KEYS:
         _require_path(key, value)
     return key, value
+
+
+def _is_bool(kind: Any) -> bool:
+    return bool in (kind, *get_args(kind))
 
 
 def _require_path(key: str, value: str) -> None:
@@ -259,7 +263,10 @@ def _read_config(path: str, values: dict[str, str]) -> dict[str, Any]:
         if OmegaConf.missing_keys(OmegaConf.create(text)):  # which refuses a key that stands twice, too
             raise ValueError("??? is no value")
         saved = yaml.safe_load(text)
-        OmegaConf.create(saved)  # refuses what no key takes
+        node = OmegaConf.create(saved)  # refuses what no key takes
+        for key in (key for key, kind in key_types("train").items() if _is_bool(kind)):
+            if OmegaConf.select(node, key) not in (None, False, True):
+                raise ValueError(f"{key} must be true or false")
         kind = saved["task"]["kind"]
         TASKS[kind]
     except OSError as error:
