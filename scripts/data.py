@@ -15,7 +15,7 @@ nothing is written but the output file. The settings that change what is shown:
   data.max_length=         tokens a side; longer training pairs are counted
   data.on_bad_line=error   or skip; data.delimiter=  data.encoding=utf-8  of text files
   output=                  a .json file
-All keys with their meaning: src/seq2see/options/
+All keys with their values: --cfg job; with their meaning: src/seq2see/options/
 """
 
 from seq2see.runs.shell import main

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import seq2see
-from seq2see.runs.config import config_folder
 from seq2see.runs.overrides import read_overrides
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +27,7 @@ def test_each_command_names_a_script_and_keys_that_exist(line: str) -> None:
     assert script.is_file()
     if any(argument.startswith(("config=RUN", "init=RUN")) for argument in arguments):  # files that are read
         return
-    read_overrides(script.stem, arguments, config_folder())
+    read_overrides(script.stem, arguments)
 
 
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from seq2see.options import Normalize
-from seq2see.runs.config import compose_options, config_folder, to_yaml
+from seq2see.runs.config import compose_options, to_yaml
 from seq2see.runs.data_counts import Leak, Repeats, keys_of
 from seq2see.runs.data_report import DataReport, data_report, page
 from seq2see.runs.overrides import read_overrides
@@ -28,7 +28,7 @@ WORDS = ("tokenizer.source=word", "tokenizer.target=word")
 
 
 def report(*arguments: str) -> DataReport:
-    return data_report(compose_options("data", read_overrides("data", list(arguments), config_folder())))
+    return data_report(compose_options("data", list(arguments)))
 
 
 def report_of(folder: Path, *arguments: str, **splits: str) -> DataReport:
@@ -58,8 +58,8 @@ def test_it_takes_the_settings_of_any_train_command() -> None:
         ["experiment=reverse", "model=small", "optim.lr=1e-3", "trainer.max_steps=5", "run_dir=it's here"],
         ["task=files", "task.train=a b.tsv", "logger=none", "training.patience=2", "decode.batch_size=3"],
     ):
-        as_typed = read_overrides("train", arguments, config_folder())
-        assert read_overrides("data", arguments, config_folder()) == as_typed
+        as_typed = read_overrides("train", arguments)
+        assert read_overrides("data", arguments) == as_typed
 
 
 def test_it_repeats_what_a_run_was_trained_on(tmp_path: Path) -> None:

@@ -15,10 +15,9 @@ from seq2see.decoding import TranslationModel, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
 from seq2see.options import DecodeOptions, EvaluateOptions, OtherData, Split
 from seq2see.runs import evaluate as module
-from seq2see.runs.config import compose_options, config_folder
+from seq2see.runs.config import compose_options
 from seq2see.runs.data import pairs_of
 from seq2see.runs.evaluate import command, evaluate, evaluate_several
-from seq2see.runs.overrides import read_overrides
 from seq2see.runs.train import train_run
 from seq2see.tasks import Pair
 from seq2see.text import DataError
@@ -242,16 +241,16 @@ def test_another_file_of_the_training_files_shape_is_scored_with_no_more_typed_t
                 gz(Path(f"{name}.{suffix}.gz"), [pair[side] for pair in both])
             keys, new = ["task.train=[train-1.src.gz,train-1.tgt.gz]"], "[new.src.gz,new.tgt.gz]"
     tiny = ["model.d_model=16", "model.d_ff=16", "trainer.max_steps=2", "attention_log.enabled=false", "logger=none"]
-    typed = read_overrides("train", ["task=files", *keys, "run_dir=../run", *tiny], config_folder())
+    typed = ["task=files", *keys, "run_dir=../run", *tiny]
     train_run(compose_options("train", typed))
     monkeypatch.chdir(tmp_path)
     assert load("run").options.task.train != "train-?.csv"  # whole paths
     for split, number in (("train", 32), ("test", 4)):
-        typed = read_overrides("evaluate", ["ckpt=run", "report=false", f"split={split}"], config_folder())
+        typed = ["ckpt=run", "report=false", f"split={split}"]
         assert len(evaluate(compose_options("evaluate", typed))[0].pairs) == number
     monkeypatch.chdir("here")
     capsys.readouterr()
-    typed = read_overrides("evaluate", ["../run", f"task.test={new}", "output=../scores"], config_folder())
+    typed = ["../run", f"task.test={new}", "output=../scores"]
     command(compose_options("evaluate", typed))
     report = json.loads((tmp_path / "scores" / "new.json").read_text())
     blank = {"new.jsonl": 6, "new.csv": 7}.get(new, 1)

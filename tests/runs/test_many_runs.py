@@ -44,19 +44,6 @@ def test_four_runs_that_start_in_the_same_second_have_four_folders(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_job_that_fails_does_not_stop_the_others_and_the_whole_exits_1(tmp_path: Path) -> None:
-    (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "1").mkdir()
-    (tmp_path / "bad" / "1" / "mine").write_text("taken")
-    done = subprocess.run(
-        [*TRAIN, *SHORT, "-m", "seed=0,1,2", "run_dir=bad"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 1, done.stderr
-    assert "job 1 failed" in done.stderr and "Traceback" not in done.stderr
-    assert is_whole(tmp_path / "bad" / "0") and is_whole(tmp_path / "bad" / "2")
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("setpriv") is None or os.geteuid() != 0, reason="nobody here may become another user")
 def test_a_folder_that_cannot_be_written_is_refused_before_training(tmp_path: Path) -> None:
     closed = tmp_path / "closed"

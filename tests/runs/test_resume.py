@@ -16,9 +16,8 @@ import torch
 
 from seq2see.decoding import read_content
 from seq2see.decoding.checkpoint import write_checkpoint
-from seq2see.runs.config import compose_options, config_folder
+from seq2see.runs.config import compose_options
 from seq2see.runs.folder import RunFailed
-from seq2see.runs.overrides import read_overrides
 from seq2see.runs.resume import find_earlier
 from seq2see.runs.train import Result, train_run
 from seq2see.training.callbacks import BetweenSteps
@@ -225,8 +224,7 @@ def test_what_a_run_that_goes_on_cannot_change_is_refused(finished: Overrides) -
 def test_only_the_run_is_named_and_nothing_is_typed_again(tmp_path: Path, small_run: Path) -> None:
     shutil.copytree(small_run, tmp_path / "it's")
     for resume, steps in ((tmp_path / "it's", 14), (tmp_path / "it's" / "checkpoints" / "last.ckpt", 15)):
-        named = [f"resume={resume}", f"trainer.max_steps={steps}"]
-        result = train(read_overrides("train", named, config_folder()))
+        result = train([f"resume={resume}", f"trainer.max_steps={steps}"])
         assert (result.folder, result.steps) == (tmp_path / "it's", steps)
 
 
@@ -245,7 +243,7 @@ def test_what_cannot_be_resumed_is_refused_with_what_to_do(
     shutil.copytree(small_run, tmp_path / "run")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=message):
-        train(read_overrides("train", ["task=copy", *f"resume={resume}".split()], config_folder()))
+        train(["task=copy", *f"resume={resume}".split()])
 
 
 def test_other_pairs_are_refused_and_the_file_is_named(tmp_path: Path) -> None:

@@ -15,9 +15,8 @@ from seq2see.maps import AttentionLog
 from seq2see.maps.attended import aligning_head
 from seq2see.options import CompareOptions, DecodeOptions, EvaluateOptions
 from seq2see.runs.compare import compare, read_run
-from seq2see.runs.config import compose_options, config_folder
+from seq2see.runs.config import compose_options
 from seq2see.runs.evaluate import evaluate
-from seq2see.runs.overrides import read_overrides
 from seq2see.runs.train import train_run
 
 
@@ -107,7 +106,7 @@ def test_the_log_holds_the_untrained_model_and_the_last_step(small_run: Path) ->
 
 def test_a_run_is_repeated_from_its_config(small_run: Path, tmp_path: Path) -> None:
     overrides = [f"config={small_run / 'config.yaml'}", f"run_dir={tmp_path / 'again'}"]
-    again = train_run(compose_options("train", read_overrides("train", overrides, config_folder())))
+    again = train_run(compose_options("train", overrides))
     first = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
     assert again.test == first["test"]
     one, two = (yaml.safe_load((folder / "config.yaml").read_text()) for folder in (small_run, again.folder))
@@ -121,7 +120,7 @@ def test_logging_attention_does_not_change_the_weights(small_run: Path, tmp_path
         "attention_log.enabled=false",
         "model.dropout=0.1",
     ]
-    options = compose_options("train", read_overrides("train", overrides, config_folder()))
+    options = compose_options("train", overrides)
     without = load(str(train_run(options).folder)).model.state_dict()
     options.attention_log.enabled, options.run_dir = True, str(tmp_path / "seen")
     seen = load(str(train_run(options).folder)).model.state_dict()
@@ -130,7 +129,7 @@ def test_logging_attention_does_not_change_the_weights(small_run: Path, tmp_path
 
 def test_weights_can_start_from_a_checkpoint(small_run: Path, tmp_path: Path) -> None:
     overrides = [f"config={small_run / 'config.yaml'}", f"run_dir={tmp_path / 'on'}", f"init={small_run}"]
-    options = compose_options("train", read_overrides("train", overrides, config_folder()))
+    options = compose_options("train", overrides)
     options.trainer.val_check_interval = 1
     assert float(metrics(train_run(options).folder)[0]["val/loss"]) < float(metrics(small_run)[0]["val/loss"])
     options.model.d_model, options.run_dir = 64, str(tmp_path / "other")
@@ -179,7 +178,7 @@ def test_a_run_on_files_goes_on_is_repeated_and_scored_from_another_folder(
     small = ["model.d_model=16", "model.d_ff=16", "attention_log.enabled=false", "logger=none"]
 
     def train(*typed: str) -> str:
-        return train_run(compose_options("train", read_overrides("train", list(typed), config_folder()))).status
+        return train_run(compose_options("train", list(typed))).status
 
     train(*files, *small, "run_dir=run", "trainer.max_steps=2")
     (tmp_path / "there").mkdir()

@@ -19,7 +19,7 @@ from seq2see.evaluation import References
 from seq2see.options import FilesOptions, Position
 from seq2see.runs import selfcheck as package
 from seq2see.runs import shell
-from seq2see.runs.config import compose_options, config_folder
+from seq2see.runs.config import compose_options
 from seq2see.runs.overrides import UsageError, read_overrides
 from seq2see.runs.selfcheck import CHECKS, Check, checks, run_checks, selfcheck
 from seq2see.runs.selfcheck.checks import batches, beam_of_one, by_heart, cache, causality, loss, padding, scores
@@ -241,8 +241,8 @@ def test_the_command_prints_a_line_a_promise_and_exits_with_1_if_one_does_not_ho
 )
 def test_keys_of_training_beside_a_checkpoint_are_refused(others: list[str]) -> None:
     with pytest.raises(UsageError, match=f"{others[0]}: ckpt=run has its own configuration: leave out one of them"):
-        read_overrides("selfcheck", ["ckpt=run", *others], config_folder())
-    assert read_overrides("selfcheck", ["run"], config_folder()) == ["ckpt='run'"]
+        read_overrides("selfcheck", ["ckpt=run", *others])
+    assert read_overrides("selfcheck", ["run"]) == ["ckpt='run'"]
 
 
 def test_a_trained_model_is_checked_on_the_pairs_of_its_run(small_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

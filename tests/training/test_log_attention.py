@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import threading
 from collections.abc import Callable

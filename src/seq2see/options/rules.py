@@ -44,7 +44,7 @@ def _set_ones(options: object, prefix: str, names: tuple[str, ...]) -> Iterator[
 def require_one_of(value: Any, key: str, choices: tuple[Any, ...]) -> None:
     """The value is one of these, of the same type."""
     valid = any(value == choice and type(value) is type(choice) for choice in choices)
-    require(valid, f"{key} ({value}) must be one of {', '.join(map(str, choices))}")
+    require(valid, f"{key} ({value}) must be one of {', '.join(dict.fromkeys(map(str, choices)))}")
 
 
 def require_number_or_share(value: Any, key: str, things: str, whole: str) -> None:

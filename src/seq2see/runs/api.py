@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from seq2see import decoding
 from seq2see.options import OtherData, OtherText
-from seq2see.runs.config import config_folder
+from seq2see.runs.config import compose_options
 from seq2see.runs.data import read_pairs
-from seq2see.runs.overrides import quoted, read_overrides
 from seq2see.tasks.pairs import Pair
 from seq2see.text import require_whole
 
@@ -65,20 +64,21 @@ def train(
     Raises:
         ValueError: an override, a rule among them, or a pair is wrong.
     """
-    from seq2see.runs.shell import options_of
     from seq2see.runs.train import train_run  # needs far more than a model that is loaded
 
-    if pairs is None and (valid is not None or test is not None):
-        raise ValueError("valid and test go with pairs: give the training pairs too, or leave all to the task")
+    if pairs is None:
+        if valid is not None or test is not None:
+            raise ValueError("valid and test go with pairs: give the training pairs too, or leave all to the task")
+        return train_run(compose_options("train", list(overrides)))
     given = {"train": pairs, "valid": valid, "test": test}
     with tempfile.TemporaryDirectory() as folder:
-        typed = read_overrides("train", [*overrides] if pairs is None else ["task=files", *overrides], config_folder())
+        typed = ["task=files", *overrides]
         for name, texts in given.items():
             if texts is not None:
                 file = Path(folder) / f"{'pairs' if name == 'train' else name}.jsonl"
                 _write(file, texts)
-                typed.append(f"task.{name}={quoted(str(file))}")
-        return train_run(options_of("train", typed), keeps_files=pairs is not None)
+                typed.append(f"task.{name}={file}")
+        return train_run(compose_options("train", typed), keeps_files=True)
 
 
 def _write(path: Path, texts: Texts) -> None:

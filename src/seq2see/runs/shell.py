@@ -3,19 +3,22 @@
 0 done; 2 the user's mistake, with one message on stderr; 130 and 143 after SIGINT and SIGTERM; 1 anything else.
 """
 
+import argparse
 import errno
 import importlib
 import os
 import re
 import sys
-from typing import Any
+import tempfile
+from typing import Any, NoReturn
 
 from seq2see.runs.folder import OF_THE_DISK, RunFailed
 from seq2see.runs.memory import keep_freed_memory
-from seq2see.runs.overrides import UsageError, read_overrides
+from seq2see.runs.overrides import UsageError, quoted, read_overrides
 from seq2see.runs.signals import Terminated, listen, stop_if_asked
 
 USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
+INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")  # what --info shows
 MODULES = {"data": "seq2see.runs.data_report", "benchmark": "benchmark"}  # the benchmark lies beside its script
 
 
@@ -93,103 +96,93 @@ def _readable(message: str) -> str:
 
 
 def _run(command: str, arguments: list[str]) -> int:
-    multirun = [argument for argument in arguments if argument in ("-m", "--multirun")]
-    arguments = [argument for argument in arguments if argument not in multirun]
-    from seq2see.runs.config import config_folder
+    from seq2see.runs.config import jobs_of  # Hydra takes a third of a second
 
-    overrides = read_overrides(command, arguments, config_folder())
-    if multirun:
-        return _sweep(command, overrides)
-    _call(command, options_of(command, overrides))
+    flags, typed = _flags_apart(arguments)
+    if "--multirun" in flags:
+        return _run_many(command, flags, read_overrides(command, typed, multirun=True))
+    overrides = typed if "--shell-completion" in flags else read_overrides(command, typed)
+    for _, options in jobs_of(command, overrides, flags):  # none where Hydra only shows something
+        _call(command, options)
     return 0
 
 
-def options_of(command: str, overrides: list[str]) -> Any:
-    """The command's options.
+def _run_many(command: str, flags: list[str], overrides: list[str]) -> int:
+    """Has Hydra do one job after the other, or as its launcher does; a failed one does not stop the others."""
+    from hydra.core.hydra_config import HydraConfig
 
-    Raises:
-        ValueError: Hydra or a rule refuses them; the message is for the user.
-    """
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
+    from seq2see.runs.config import hydra_main, job_of, jobs_of
 
-    from seq2see.runs.config import compose_options
-
-    try:
-        return compose_options(command, overrides)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UsageError(_explained(error, overrides)) from error
-
-
-def _explained(error: BaseException, overrides: list[str]) -> str:
-    """What was wrong, with the key and the value that was typed."""
-    from hydra.errors import OverrideParseException
-
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OverrideParseException):
-            key = cause.override.split("=", 1)[0]
-            hint = f"a text with such characters is quoted twice, as in \"{key}='...'\""
-            return f"{cause.override}: this cannot be read as a value; {hint}"
-        key, message = getattr(cause, "full_key", None), getattr(cause, "msg", None)
-        if key:
-            typed = next((text for text in reversed(overrides) if text.startswith(f"{key}=")), key)
-            return f"{typed}: {str(message or cause).splitlines()[0]}"
-        cause = cause.__cause__
-    message = " ".join(str(error).split())
-    several = re.match(r"(?:Ambiguous value for argument|Sweep parameters) '(.*?)'", message)
-    if several:
-        return f"{several[1]}: several values: add -m for one run after the other, or write [A,B] for a list"
-    return message
-
-
-def _sweep(command: str, overrides: list[str]) -> int:
-    """One job after the other for all combinations; a failed one does not stop the others."""
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
-
-    try:
-        parsed = OverridesParser.create().parse_overrides(overrides)
-        jobs = BasicSweeper.split_arguments(parsed, max_batch_size=None)[0]
-    except HydraException as error:
-        raise UsageError(_explained(error, overrides)) from error
-    if not jobs:
-        raise UsageError(f"{' '.join(overrides)}: there is no job in this")
-    all_options = [options_of(command, list(job)) for job in jobs]
-    for number, options in enumerate(all_options):
+    def work(config: Any) -> None:
+        number, options = job_of(command, config)
         _keep_apart(command, options, number)
-    worst = 0
-    for number, options in enumerate(all_options):
-        print(f"job {number}: {' '.join(jobs[number])}", file=sys.stderr)
+        print(f"job {number}: {' '.join(HydraConfig.get().overrides.task)}", file=sys.stderr)
         try:
             _call(command, options)
-        except BrokenPipeError:
-            raise
-        except Exception as error:
+        except Exception as error:  # Hydra goes on with the others, and raises the first one after them
             print(f"job {number} failed: {error}", file=sys.stderr)
-            worst = OTHER
-    return worst
+            raise RunFailed(f"job {number} failed: {error}") from error
+
+    with tempfile.TemporaryDirectory() as folder:  # Hydra writes into it what was varied
+        place = f"hydra.sweep.dir={quoted(folder)}"
+        ours = [override for override in overrides if not override.startswith("hydra")]  # without a launcher
+        if not any(override.startswith("hydra/sweeper=") for override in overrides):  # then jobs follow from results
+            jobs = jobs_of(command, [place, *ours], flags)
+            if not jobs:
+                raise UsageError(f"{' '.join(overrides)}: there is no job in this")
+            for number, options in jobs:
+                _keep_apart(command, options, number)
+        hydra_main(command, work, [place, *overrides, *flags])
+    return 0
+
+
+class _Flags(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see --help)")
+
+
+def _flags_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Hydra's own flags, by their long names and with their values, and the other arguments."""
+    parser = _Flags(add_help=False, allow_abbrev=False)
+    for names in ("--multirun -m", "--run -r", "--resolve", "--shell-completion -sc", "--hydra-help"):
+        parser.add_argument(*names.split(), action="store_true")
+    for names in ("--package -p", "--config-path -cp", "--config-name -cn", "--config-dir -cd"):
+        parser.add_argument(*names.split())
+    parser.add_argument("--cfg", "-c", choices=("job", "hydra", "all"))
+    parser.add_argument("--info", "-i", nargs="?", const="all", choices=INFO)
+    known, others = parser.parse_known_args(arguments)
+    for argument in others:
+        if argument.startswith("-"):
+            raise UsageError(f"{argument}: there is no such flag; settings have the form key=value (see --help)")
+    flags = []
+    for name, value in vars(known).items():
+        if value:
+            flags += [f"--{name.replace('_', '-')}", *([value] if isinstance(value, str) else [])]
+    return flags, others
 
 
 def _keep_apart(command: str, options: Any, number: int) -> None:
-    """Gives a job a folder of its own in the one that is named, or puts its number before the ending of a file.
+    """Gives a job of several a folder of its own in the one that is named, or puts its number before a file's ending.
 
     Raises:
         UsageError: none is named, and the jobs would write over each other, or over a run's own scores.
     """
     key = "run_dir" if command == "train" else "output"
     place = getattr(options, key, None)
-    if place is not None and command in ("train", "evaluate"):
-        setattr(options, key, os.path.join(place, str(number)))
-    elif place is not None:
+    if place is not None:
         stem, ending = os.path.splitext(place)
-        setattr(options, key, f"{stem}-{number}{ending}")
+        is_folder = command in ("train", "evaluate")
+        setattr(options, key, os.path.join(place, str(number)) if is_folder else f"{stem}-{number}{ending}")
     elif command == "evaluate" or (command == "attention" and options.format.value in ("html", "svg")):
         where = "FOLDER" if command == "evaluate" else "FILE"
         raise UsageError(f"-m: the jobs would write over each other, or over a run's own scores: add output={where}")
 
 
 def _call(command: str, options: Any) -> None:
+    if getattr(options, "ckpt", None) == "latest" and not os.path.exists("latest"):
+        from seq2see.decoding import find_checkpoint
+
+        options.ckpt = str(find_checkpoint("latest").parent.parent)
+        print(f"ckpt=latest: {options.ckpt}", file=sys.stderr)
     module = importlib.import_module(MODULES.get(command, f"seq2see.runs.{command}"))
     (module.command if hasattr(module, "command") else getattr(module, module.__name__.split(".")[-1]))(options)
