@@ -55,7 +55,7 @@ def negative_distance(query, key):
         (Bilinear(), lambda score, q, k: q @ score.matrix @ k),
         (Sharper(), lambda score, q, k: 3 * q @ k / math.sqrt(4)),  # refines the dot product: no fused kernel
     ],
-    ids=str,
+    ids=["scaled_dot", "dot", "additive", "a function", "a module", "a subclass"],
 )
 def test_it_is_the_documents_formula_head_by_head_with_any_score(score, formula):
     torch.manual_seed(0)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
-from seq2see.decoding.checkpoint_file import write_checkpoint
+from seq2see.decoding.checkpoint import write_checkpoint
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
