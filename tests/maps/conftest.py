@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from planted import planted_log, planted_maps, small_model
+from planted_log import planted_log, planted_maps, small_model
 from tabs import browser, open_html  # noqa: F401
 
 from seq2see.data import Batch, EncodedPairs

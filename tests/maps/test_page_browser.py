@@ -13,7 +13,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from planted import planted_log
+from planted_log import planted_log
 from tabs import needs_browser, press, settle, until
 
 from seq2see.maps import AttentionLog, Example, Maps, page

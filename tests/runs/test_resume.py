@@ -16,7 +16,7 @@ import torch
 
 from seq2see.decoding import read_content
 from seq2see.decoding.checkpoint import write_checkpoint
-from seq2see.runs.config import compose_options
+from seq2see.runs.config import compose_options, to_yaml
 from seq2see.runs.folder import RunFailed
 from seq2see.runs.resume import find_earlier
 from seq2see.runs.train import Result, train_run
@@ -305,8 +305,10 @@ def test_a_run_that_has_no_checkpoint_yet_begins_anew_and_a_folder_of_something_
     tmp_path: Path, short_run: Overrides
 ) -> None:
     (tmp_path / "run" / "attention").mkdir(parents=True)
-    for name in ("config.yaml", "metrics.csv", ".config.yaml.1.part", "attention/index.json"):
+    for name in ("metrics.csv", ".config.yaml.1.part", "attention/index.json"):
         (tmp_path / "run" / name).write_text("half")
+    begun = to_yaml(compose_options("train", short_run(tmp_path / "run")))
+    (tmp_path / "run" / "config.yaml").write_text(begun, encoding="utf-8")
     seen = Seen()
     assert train(short_run(tmp_path / "run", "resume=auto"), seen=seen).status == "completed" and len(seen) == 12
     (tmp_path / "thesis").mkdir()

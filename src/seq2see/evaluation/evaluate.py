@@ -91,6 +91,7 @@ def evaluate_pairs(
     asked = References(pairs, trained.source_tokenizer, target)
     groups, firsts, scorer = asked.groups, asked.firsts, asked.scorer
     encoded = EncodedPairs.from_pairs(pairs, trained.source_tokenizer, target)
+    _check_positions(model.encoder_positions.max_length, pairs, encoded)
     ids = target.encode_batch([pair.target for pair in pairs])
     forced = teacher_forced(model, scoring_loader(encoded))
     hypotheses, texts = asked.translated(model, limit=trained.length_limit, decode=decode)
@@ -134,6 +135,18 @@ def evaluate_pairs(
         closest=closest,
         notes=_notes(details, counts, trained.length_limit.remedy),
     )
+
+
+def _check_positions(most: int | None, pairs: Sequence[Pair], encoded: EncodedPairs) -> None:
+    """Refuses texts that are longer than a learned table, with the first of them."""
+    lengths = [max(both) for both in zip(encoded.source_lengths, encoded.target_lengths, strict=True)]
+    places = [] if most is None else [place for place, length in enumerate(lengths) if length > most]
+    if places:
+        raise ValueError(
+            f"pair {places[0] + 1} ({pairs[places[0]].source[:40]!r}): {lengths[places[0]]} tokens, the end included, "
+            f"are more than the {most} positions of the model; of {len(pairs)} pairs {len(places)} are so long: leave "
+            "them out, or train with a larger model.max_positions or another model.position"
+        )
 
 
 def _forced_and_free(

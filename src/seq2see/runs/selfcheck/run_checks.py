@@ -79,7 +79,7 @@ def read_again(fixture: Fixture) -> int:
 def chosen(fixture: Fixture) -> int:
     """Another validation was better, or an evaluation of best.ckpt finds other scores.
 
-    Look at what chooses it in training/callbacks, and at evaluation/references.py, which both score by.
+    Look at what chooses it in training/callbacks.py, and at evaluation/references.py, which both score by.
     """
     # of the checkpoint's own run, if it is there, and of a short one on two targets a source, so that the loss decides
     own, pairs, wrong = fixture.trained.run, fixture.pairs, 0
@@ -118,7 +118,7 @@ def num_misrecorded(run: Path) -> int:
 def resumed(fixture: Fixture) -> int:
     """A run that is interrupted ends with another model: something that training depends on is not in last.ckpt.
 
-    Look at training/callbacks, and at random numbers that you draw in training.
+    Look at training/callbacks.py, and at random numbers that you draw in training.
     """
     # weights, the optimiser's state and logged losses, to the bit; killed as by a power cut
     with _quiet_folder() as folder:
