@@ -91,7 +91,6 @@ def fit(
             log,
             setup.valid.batch(range(len(log.examples))),
             every_n_steps=options.attention_log.every_n_steps,
-            of_average=average is not None,
         )
     between = BetweenSteps(
         folder.checkpoints,
@@ -106,9 +105,7 @@ def fit(
         report_validation=display.validation,
     )
     listening = LambdaCallback(on_train_start=lambda *_: listen_again())
-    callbacks: list[Callback] = [
-        part for part in (listening, schedule, best, attention, average, between) if part is not None
-    ]
+    callbacks: list[Callback] = [part for part in (listening, schedule, best, average, between) if part is not None]
     loggers = _loggers(options, folder, None if earlier is None else earlier.step)
     trainer = _trainer(options, callbacks, loggers if tracker is None else [*loggers, tracker])
     interrupted = False

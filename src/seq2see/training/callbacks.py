@@ -182,7 +182,9 @@ class BetweenSteps(Callback):
         self._finished = False
         self._restored: dict[str, Any] | None = None
         self._step = 0
-        self._saved = self._since = time.monotonic()  # the last checkpoint, and what is no training time
+        self._saved = self._since = (
+            time.monotonic()
+        )  # the last checkpoint, and since when tokens are counted, pauses left out
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Goes on where the checkpoint stopped, with its validation if that was it; or saves the untrained model."""
@@ -190,6 +192,8 @@ class BetweenSteps(Callback):
         self._step = step = trainer.global_step
         self.schedule.start(step)
         if self._restored is None:
+            if self.attention is not None:
+                self.attention.store(trainer, pl_module, {}, is_last=False)
             self._save(trainer)
         else:
             set_random_state(self._restored["random"])
@@ -222,15 +226,18 @@ class BetweenSteps(Callback):
             self.average.update(module.model)
         if step % module.options.trainer.log_every_n_steps == 0:
             self._log_training(trainer, module)
+        begin = time.monotonic()
         is_due = self.schedule.advance(step)
-        trainer.should_stop = self.schedule.budget.progress(step) >= 1
-        if self.attention is not None:
-            self.attention.after_step(trainer, module)
+        trainer.should_stop = is_last = self.schedule.budget.progress(step) >= 1
+        with_scores = is_due and self.attention is not None and self.attention.every_n_steps is None
+        if self.attention is not None and not with_scores and self.attention.is_due(step, is_last=is_last):
+            self.attention.store(trainer, module, {}, is_last=is_last)
         self.stop_if_requested(trainer)
         if is_due and self.valid is not None:
             self._validate(trainer, module, self.valid)
         elif time.monotonic() - self._saved > SECONDS_BETWEEN:
             self._save(trainer)
+        self._since += time.monotonic() - begin
 
     def _log_training(self, trainer: L.Trainer, module: TrainingModule) -> None:
         seconds, tokens = time.monotonic() - self._since, module.tokens_since_log
@@ -253,8 +260,8 @@ class BetweenSteps(Callback):
             self._write_samples(module, translations)
             is_best = self.best.update(step, scores)
             trainer.should_stop |= self.best.is_out_of_patience
-            if self.attention is not None:
-                self.attention.after_validation(trainer, module, scores)
+            if self.attention is not None and self.attention.every_n_steps is None:
+                self.attention.store(trainer, module, scores, is_last=trainer.should_stop)
             if is_best:
                 trainer.save_checkpoint(self.folder / "best.ckpt", weights_only=True)
             if (keep := module.options.training.keep) is not None:
@@ -263,7 +270,6 @@ class BetweenSteps(Callback):
                     old.unlink()
         self._finished = trainer.should_stop
         self._save(trainer)
-        self._since = time.monotonic()
 
     def _until_stopped(self, trainer: L.Trainer, valid: Loader, module: TrainingModule) -> Iterator[Batch]:
         limit = module.options.trainer.limit_val_batches

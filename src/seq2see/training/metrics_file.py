@@ -55,11 +55,14 @@ class MetricsFile(Logger):
         """`config.yaml` has them."""
 
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
-        """Adds numbers to the row of this step; a new step ends the row before."""
+        """Adds the numbers that have a column to the row of this step; a new step ends the row before."""
+        numbers = {name: value for name, value in metrics.items() if name in COLUMNS}
+        if not numbers:
+            return
         if step != self._row.get("step", step):
             self.save()
             self._begin, self._row = self.path.stat().st_size, {}
-        self._row |= {"step": step, **{name: value for name, value in metrics.items() if name in COLUMNS}}
+        self._row |= {"step": step, **numbers}
 
     def save(self) -> None:
         """Writes the row at hand, or writes it again."""
