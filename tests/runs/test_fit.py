@@ -77,9 +77,9 @@ def test_a_precision_that_is_accepted_works_to_the_end_and_goes_on_as_if_nothing
         ("trainer.precision=16-mixed", r"trainer.precision \(16-mixed\) needs a GPU: use bf16-mixed"),
         ("trainer.precision=16", r"trainer.precision \(16\) needs a GPU: use bf16-mixed"),
         ("trainer.accelerator=gpu", "trainer.accelerator=gpu is not to be had here: use auto or cpu"),
-        ("trainer.devices=2", r"trainer.devices \(2\) asks for 2 devices, .*: use trainer.devices=1"),
-        ("trainer.devices=[0,1]", r"trainer.devices \(\[0, 1\]\) asks for 2 devices, .*: use trainer.devices=1"),
-        ("trainer.devices=[1]", r"trainer.devices \(\[1\]\) names a device that is not here.*: use trainer.devices=1"),
+        ("trainer.devices=2", r"trainer.devices \(2\): a run trains on one device.*: use trainer.devices=1"),
+        ("trainer.devices=[0,1]", r"trainer.devices \(\[0, 1\]\): a run trains on one device"),
+        ("trainer.devices=[1]", r"trainer.devices \(\[1\]\): .* there are 1 here, numbered from 0"),
     ],
 )
 def test_what_cannot_work_here_is_refused_before_a_folder_is_made(
@@ -100,7 +100,7 @@ def test_devices_by_other_names_are_one_on_a_cpu_and_refused_where_they_are_seve
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     for devices in (-1, "auto"):
-        with pytest.raises(ValueError, match=rf"trainer.devices \({devices}\) asks for 4 devices"):
+        with pytest.raises(ValueError, match=rf"trainer.devices \({devices}\): .* there are 4 here"):
             train("run", f"trainer.devices={devices}")
 
 

@@ -91,7 +91,7 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Trainin
         options, init = begin(options)
         known = init if options.init_tokenizer is InitTokenizer.keep else None
     else:
-        init, known = None, goes_on if PAIRS in goes_on.about else None
+        init, known = None, goes_on
     corpus = corpus_of(options, None if known is None else known.tokenizers)
     task, source, target, train = corpus.task, corpus.source_tokenizer, corpus.target_tokenizer, corpus.train
     options, reasons = choose(options, corpus.facts)
@@ -100,18 +100,14 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Trainin
     valid = EncodedPairs.from_pairs(valid_pairs, source, target)
 
     is_generated = not isinstance(options.task, GivenOptions)
-    test_and_ood = [
-        EncodedPairs.from_pairs(task.pairs(split) if is_needed else [], source, target)
-        for split, is_needed in (
-            ("test", is_generated or options.model.position is Position.learned),
-            ("ood", is_generated),
-        )
-    ]
-    _check_lengths(options.model, train, valid, *test_and_ood)
+    tests = []
+    if is_generated or options.model.position is Position.learned:
+        tests = [EncodedPairs.from_pairs(task.pairs(split), source, target) for split in ("test", "ood")]
+    _check_lengths(options.model, train, valid, *tests)
     limit = LengthLimit.learn(train.source_lengths, train.target_lengths)
     # The lengths that a generator can write are known before any pair is drawn, so they give nothing away; of a user's
     # files the test targets stay unseen, and those that are longer are counted when they are scored.
-    for pairs in (train, valid, *(test_and_ood if is_generated else ())):
+    for pairs in (train, valid, *(tests if is_generated else ())):
         limit = limit.covering(pairs.source_lengths, pairs.target_lengths)
     if known is not None:
         limit = replace(limit, ratio=max(limit.ratio, known.length_ratio), floor=max(limit.floor, known.length_floor))
@@ -157,14 +153,10 @@ def _check_device(trainer: TrainerOptions) -> None:
     num_devices = torch.cuda.device_count() if device == "cuda" else 1
     devices, precision = trainer.devices, str(trainer.precision)
     asked = num_devices if devices in (-1, "auto") else len(devices) if isinstance(devices, list) else devices
-    if asked > 1:
+    if asked > 1 or (isinstance(devices, list) and devices[0] >= num_devices):
         raise ValueError(
-            f"trainer.devices ({devices}) asks for {asked} devices, but a run trains on one: use trainer.devices=1"
-        )
-    if isinstance(devices, list) and devices[0] >= num_devices:
-        raise ValueError(
-            f"trainer.devices ({devices}) names a device that is not here, where there are {num_devices}, numbered "
-            "from 0: use trainer.devices=1"
+            f"trainer.devices ({devices}): a run trains on one device, and there are {num_devices} here, numbered from "
+            "0: use trainer.devices=1"
         )
     if precision == "16-true":
         raise ValueError(
