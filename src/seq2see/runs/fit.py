@@ -37,17 +37,11 @@ NUM_SAMPLES = 200  # sources that each validation translates freely, the first o
 
 
 class Outcome(NamedTuple):
-    """How the training ended, or was stopped.
+    """How the training ended, or was stopped."""
 
-    Args:
-        steps: optimiser steps done.
-        best: step, score and loss of the best checkpoint; None without validation.
-        cost: of this process's training; empty if it was stopped.
-    """
-
-    steps: int
-    best: tuple[int, float, float] | None
-    cost: dict[str, float | None]
+    steps: int  # optimiser steps done
+    best: tuple[int, float, float] | None  # step, score and loss of the best checkpoint; None without validation
+    cost: dict[str, float | None]  # of this process's training; empty if it was stopped
 
 
 def fit(

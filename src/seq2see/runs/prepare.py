@@ -33,31 +33,18 @@ FEW_VALIDATION = 10  # a single pair is a tenth of the score then
 
 @dataclass
 class TrainingSetup:
-    """What is trained, on what, and how.
+    """What is trained, on what, and how."""
 
-    Args:
-        options: the run's, with nothing left open.
-        notes: what people should know of the data and of the choices that followed from them.
-        task: gives the pairs of the other splits.
-        train: the training pairs as ids.
-        valid: the validation pairs as ids.
-        valid_pairs: the same as text.
-        budget: when the training ends.
-        trained: the new model, and what is needed to use it.
-        telling_scores: names of the scores that say most of such outputs, the most telling first.
-        digests: of the pairs, by split, by which a run that goes on knows them again.
-    """
-
-    options: TrainOptions
-    notes: list[str]
-    task: Task
-    train: EncodedPairs
-    valid: EncodedPairs
-    valid_pairs: Sequence[Pair]
-    budget: Budget
-    trained: TranslationModel
-    telling_scores: list[str]
-    digests: dict[str, Plain]
+    options: TrainOptions  # the run's, with nothing left open
+    notes: list[str]  # what people should know of the data and of the choices that followed from them
+    task: Task  # gives the pairs of the other splits
+    train: EncodedPairs  # the training pairs as ids
+    valid: EncodedPairs  # the validation pairs as ids
+    valid_pairs: Sequence[Pair]  # the same as text
+    budget: Budget  # when the training ends
+    trained: TranslationModel  # the new model, and what is needed to use it
+    telling_scores: list[str]  # names of the scores that say most of such outputs, the most telling first
+    digests: dict[str, Plain]  # of the pairs, by split, by which a run that goes on knows them again
 
     @property
     def source_tokenizer(self) -> Tokenizer:

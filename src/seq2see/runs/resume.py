@@ -34,29 +34,18 @@ MADE_BY_RUNS = (
 
 @dataclass(frozen=True)
 class ResumeState:
-    """What an earlier process left of a run.
+    """What an earlier process left of a run."""
 
-    Args:
-        folder: the run's.
-        checkpoint: `last.ckpt`, whole.
-        step: optimiser steps that it has done.
-        seconds: that it took so far.
-        seconds_trained: of these, what the training has used of its time.
-        is_due: whether a validation of this step is due.
-        best: step, score and loss of the best checkpoint; None before the first validation.
-        finished: whether nothing was left to train.
-        result: what `result.json` says; empty if there is none.
-    """
-
-    folder: RunFolder
-    checkpoint: Content
-    step: int
-    seconds: float
-    seconds_trained: float
-    is_due: bool
+    folder: RunFolder  # the run's
+    checkpoint: Content  # `last.ckpt`, whole
+    step: int  # optimiser steps that it has done
+    seconds: float  # that it took so far
+    seconds_trained: float  # of these, what the training has used of its time
+    is_due: bool  # whether a validation of this step is due
+    # step, score and loss of the best checkpoint; None before the first validation
     best: tuple[int, float, float] | None
-    finished: bool
-    result: dict[str, Any]
+    finished: bool  # whether nothing was left to train
+    result: dict[str, Any]  # what `result.json` says; empty if there is none
 
     @property
     def is_completed(self) -> bool:

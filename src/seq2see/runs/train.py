@@ -44,31 +44,22 @@ TRACKERS = (LoggerKind.wandb, LoggerKind.mlflow)
 
 @dataclass
 class Result:
-    """What `result.json` says, and where the run lies.
+    """What `result.json` says, and where the run lies."""
 
-    Args:
-        status: `completed`, `interrupted` or `failed`.
-        steps: optimiser steps done.
-        seconds: of the whole run, from the claim of its folder.
-        best: step, metric and value of the best checkpoint; empty without validation.
-        test: scores on the test pairs.
-        ood: scores on pairs unlike those of training, longer or combined anew; empty where the task has none.
-        expected: the range to expect from an unchanged recipe, and whether it is met; empty for others.
-        cost: operations, tokens a second, memory; see `cost_of`; empty if nothing was left to train.
-        versions: of what made it.
-        folder: the run folder; not in the file.
-    """
-
-    status: str = "failed"
-    steps: int = 0
-    seconds: float = 0.0
+    status: str = "failed"  # `completed`, `interrupted` or `failed`
+    steps: int = 0  # optimiser steps done
+    seconds: float = 0.0  # of the whole run, from the claim of its folder
+    # step, metric and value of the best checkpoint; empty without validation
     best: dict[str, Any] = field(default_factory=dict)
-    test: dict[str, float] = field(default_factory=dict)
+    test: dict[str, float] = field(default_factory=dict)  # scores on the test pairs
+    # scores on pairs unlike those of training, longer or combined anew; empty where the task has none
     ood: dict[str, float] = field(default_factory=dict)
+    # the range to expect from an unchanged recipe, and whether it is met; empty for others
     expected: dict[str, Any] = field(default_factory=dict)
+    # operations, tokens a second, memory; see `cost_of`; empty if nothing was left to train
     cost: dict[str, float | None] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=dict)
-    folder: Path = field(default_factory=Path)
+    versions: dict[str, str] = field(default_factory=dict)  # of what made it
+    folder: Path = field(default_factory=Path)  # the run folder; not in the file
 
     def write(self, file: Path) -> None:
         """Writes `result.json`."""

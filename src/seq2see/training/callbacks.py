@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,17 +74,11 @@ class ValidationSchedule(Callback):
 
 
 class Best(NamedTuple):
-    """The best validation so far.
+    """The best validation so far."""
 
-    Args:
-        step: optimiser steps done.
-        score: the one that chooses.
-        loss: `val/loss`, which decides between equal scores.
-    """
-
-    step: int
-    score: float
-    loss: float = float("inf")  # checkpoints of earlier versions do not have it
+    step: int  # optimiser steps done
+    score: float  # the one that chooses
+    loss: float = float("inf")  # `val/loss`, which decides between equal scores
 
     def order(self, select: str) -> tuple[float, float]:
         """What is greater the better a validation is: by the score, then by the loss."""
@@ -133,6 +128,7 @@ class BestCheckpoint(Callback):
         self._waited = state_dict["waited"]
 
 
+@dataclass(eq=False)
 class BetweenSteps(Callback):
     """What a run does after each optimiser step, in this order: numbers, maps, validation, checkpoint.
 
@@ -140,51 +136,25 @@ class BetweenSteps(Callback):
     than was asked for, not at the end, and in a run that goes on not again where it was stopped. It writes `last.ckpt`
     before the first step, at every validation, every few minutes and when the run is asked to stop; by then everything
     up to this step is in the other files. So it must be the last of the callbacks.
-
-    Args:
-        folder: of the checkpoints.
-        samples: `samples.jsonl`.
-        valid: the validation batches; None: no validation.
-        schedule: when it validates, and ends.
-        best: which validation is the best.
-        average: what is validated and kept in the place of the weights; None: they are.
-        attention: where maps go; None: nowhere.
-        stop_requested: whether somebody wants the run to stop.
-        report_training: called with step and numbers of each row of them.
-        report_validation: called with step, scores by their full names, and the translations.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        samples: Path,
-        valid: Loader | None,
-        *,
-        schedule: ValidationSchedule,
-        best: BestCheckpoint,
-        average: MovingAverage | None,
-        attention: LogAttention | None,
-        stop_requested: Callable[[], bool],
-        report_training: Callable[[int, dict[str, float]], None],
-        report_validation: Callable[[int, dict[str, float], list[str]], None],
-    ) -> None:
-        self.folder = folder
-        self.samples = samples
-        self.valid = valid
-        self.schedule = schedule
-        self.best = best
-        self.average = average
-        self.attention = attention
-        self.stop_requested = stop_requested
-        self.report_training = report_training
-        self.report_validation = report_validation
-        self.goes_on = False  # whether all is restored that the run goes on from
-        self._finished = False
-        self._restored: dict[str, Any] | None = None
-        self._step = 0
-        self._saved = self._since = (
-            time.monotonic()
-        )  # the last checkpoint, and since when tokens are counted, pauses left out
+    folder: Path  # of the checkpoints
+    samples: Path  # `samples.jsonl`
+    valid: Loader | None  # the validation batches; None: no validation
+    schedule: ValidationSchedule  # when it validates, and ends
+    best: BestCheckpoint  # which validation is the best
+    average: MovingAverage | None  # what is validated and kept in the place of the weights; None: they are
+    attention: LogAttention | None  # where maps go; None: nowhere
+    stop_requested: Callable[[], bool]  # whether somebody wants the run to stop
+    report_training: Callable[[int, dict[str, float]], None]  # takes step and numbers of each row of them
+    report_validation: Callable[[int, dict[str, float], list[str]], None]  # step, scores, and the translations
+
+    goes_on: bool = False  # whether all is restored that the run goes on from
+    _finished: bool = False
+    _restored: dict[str, Any] | None = None
+    _step: int = 0
+    _saved: float = field(default_factory=time.monotonic)  # when the last checkpoint was written
+    _since: float = 0.0  # when the last numbers were, pauses left out
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Goes on where the checkpoint stopped, with its validation if that was it; or saves the untrained model."""
