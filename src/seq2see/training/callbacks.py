@@ -29,25 +29,22 @@ class Stopped(Exception):
     """The run was asked to stop, and has left a checkpoint to go on from."""
 
 
+@dataclass(eq=False)
 class ValidationSchedule(Callback):
     """When to validate: in optimiser steps, or in a run without a limit of them in its seconds.
 
     (Lightning's `val_check_interval` counts micro-batches, and an epoch's last step may have fewer of them.)
 
-    Args:
-        budget: when the run ends.
-        every: optimiser steps between validations; None: `num_validations`, evenly over the budget, at its end too.
-        num_validations: see there.
+    Without `every` there are `num_validations` of them, evenly over the budget; either way there is one at its end.
     """
 
     state_key = "Pace"  # pyright: ignore[reportAssignmentType]  # in checkpoints, from an earlier name
 
-    def __init__(self, budget: Budget, *, every: int | None, num_validations: int = 6) -> None:
-        self.budget = budget
-        self.every = every
-        self.num_validations = num_validations
-        self.due: int | None = None  # the step whose validation is due, and has not ended yet
-        self._reached = 0  # of `num_validations`
+    budget: Budget  # when the run ends
+    every: int | None = None  # optimiser steps between validations
+    num_validations: int = 6
+    due: int | None = None  # the step whose validation is due, and has not ended yet
+    _reached: int = 0  # of `num_validations`
 
     def start(self, step: int) -> None:
         """The budget's clock starts, or goes on, after this many optimiser steps."""
@@ -85,24 +82,20 @@ class Best(NamedTuple):
         return -self.score if select in LOWER_IS_BETTER else self.score, -self.loss
 
 
+@dataclass(eq=False)
 class BestCheckpoint(Callback):
     """Which validation is best, and whether patience is at an end.
 
     Of equal scores the lower loss is the better one, and progress: scores such as `exact_match` may stay at 0 for long.
     (Lightning's ModelCheckpoint and EarlyStopping look at one number each.)
-
-    Args:
-        select: the score that chooses, without `val/`.
-        patience: validations without progress before stopping; None: never.
     """
 
     state_key = "Selection"  # pyright: ignore[reportAssignmentType]  # in checkpoints, from an earlier name
 
-    def __init__(self, select: str, *, patience: int | None) -> None:
-        self.select = select
-        self.patience = patience
-        self.best: Best | None = None
-        self._waited = 0
+    select: str  # the score that chooses, without `val/`
+    patience: int | None = None  # validations without progress before stopping; None: never
+    best: Best | None = None
+    _waited: int = 0
 
     def update(self, step: int, scores: dict[str, float]) -> bool:
         """Whether a validation is better than all before it."""
