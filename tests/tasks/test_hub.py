@@ -103,9 +103,7 @@ def test_a_single_saved_data_set_is_the_training_split_whatever_format_it_was_sa
     train, valid, test = all_of(task_of(tmp_path))
 
     assert (len(train), len(valid), len(test)) == (92, 4, 4) and set(train) < set(PAIRS)
-    assert complaint(tmp_path, name="one") == (
-        "FOLDER: task.name (one) must be a configuration of this data set, there are: none"
-    )
+    assert "(ValueError: a saved data set has no configurations), check" in complaint(tmp_path, name="one")
 
 
 @pytest.mark.parametrize(
@@ -254,10 +252,9 @@ def test_a_configuration_is_chosen_by_name(tmp_path):
     )
 
     assert list(task_of(tmp_path, name="two").pairs("train")) == PAIRS[5:9]
-    for name, said in (("three", " (three)"), (None, "")):
-        assert complaint(tmp_path, name=name) == (
-            f"FOLDER: task.name{said} must be a configuration of this data set, there are: one, two"
-        )
+    for name in ("three", None):
+        said = complaint(tmp_path, name=name)
+        assert "['one', 'two']" in said and "check task.path and task.name" in said
 
 
 @pytest.mark.parametrize(

@@ -274,7 +274,7 @@ REFUSED = [  # file, its bytes, options, what is said after its name
     ("x.parquet", "no", {}, ": not readable as parquet ("),
     ("x.txt", SCAN + "look\tI_LOOK\n", {}, ", line 3: not of the shape 'IN: source OUT"),
     ("x.tsv", THREE, {"source": "englsh", "target": 1}, ", line 1: no column 'englsh' (task.source), nearest: english"),
-    ("x.tsv", THREE, {"source": "english", "target": "german"}, ", line 1: 2 columns are named 'german', choose"),
+    ("x.tsv", THREE, {"source": "english", "target": "german"}, ", line 1: several columns 'german' (task"),
     ("x.tsv", THREE, {"source": 0, "target": 3}, ", line 1: no column '3' (task.target), there are: english, german, "),
     ("x.tsv", THREE, {"source": -1, "target": 0}, ", line 1: no column '-1' (task.source), there are: "),
     ("x.tsv", THREE, {"features": 0}, ", line 1: column 0 is task.features and the source, set task.source and task."),

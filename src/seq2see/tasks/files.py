@@ -51,7 +51,7 @@ class Files:
     ) -> None:
         self.notes: list[str] = []
         self.ood = ""
-        self._columns = Columns(options.source, options.target, options.features, options.features_separator)
+        self._columns = Columns.of(options)
         self._on_bad_line = on_bad_line
         self._delimiter = "\t" if delimiter == "tab" else delimiter
         self._encoding = codecs.lookup(encoding).name.removesuffix("-sig")

@@ -50,7 +50,7 @@ class Hub:
         self.ood = ""
         self._name = name = str(options.path)
         self._options = options
-        self._columns = Columns(options.source, options.target, options.features, options.features_separator)
+        self._columns = Columns.of(options)
         self._on_bad_line = on_bad_line
         self._normalize = normalize
         self._wanted = {"train": options.train_split, "valid": options.valid_split, "test": options.test_split}
@@ -98,7 +98,11 @@ class Hub:
                 "or the network"
             ) from None
         except Exception as error:  # whatever fault of the data it meets, with errors of its own and of many libraries
-            raise DataError(f"{self._name}: {_say(error, self._options.name)}") from None
+            fault = " ".join(str(error.__cause__ or error).split())
+            raise DataError(
+                f"{self._name}: `datasets` cannot load it ({type(error).__name__}: {fault}), check task.path and "
+                "task.name; a single file is read with task=files task.train=FILE"
+            ) from None
 
     @cached_property
     def _splits(self) -> Splits:
@@ -208,17 +212,3 @@ def _notes_on_files(folder: Path, used: Mapping[str, Sequence[str]]) -> list[str
     suffixes = {Path(file).suffix for file in taken}
     like = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.suffix in suffixes)
     return notes + [f"{file}: not read, its name says no split" for file in like if file not in taken]
-
-
-def _say(error: Exception, configuration: str | None) -> str:
-    """Why `datasets` could not load it; only the text of its error tells configurations from other faults."""
-    fault = str(error.__cause__ or error).strip() or type(error).__name__
-    if "onfig" in fault and isinstance(error, ValueError):
-        listed = fault[fault.find("[") :].splitlines()[0] if "[" in fault else ""
-        there = ", ".join(re.findall(r"'([^']*)'", listed)) or "none"
-        chosen = "" if configuration is None else f" ({configuration})"
-        return f"task.name{chosen} must be a configuration of this data set, there are: {there}"
-    return (
-        f"`datasets` cannot load it ({type(error).__name__}: {fault.splitlines()[0]}), check task.path; a single file "
-        "is read with task=files task.train=FILE"
-    )

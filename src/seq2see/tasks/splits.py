@@ -90,9 +90,7 @@ class Splits:
             name = self._names[split]
             if split not in given:
                 held_out = f"{len(self._pairs[split]):,} of {num_pairs:,} pairs"
-                room = 0 if self._pairs[split] else _num_held_out(num_pairs)
-                too_many = f" (each source has more than {room:,} pairs, or is in a given split)" if room else ""
-                self._notes.append(f"{name} split off {self._names['train']}: {held_out}{too_many}")
+                self._notes.append(f"{name} split off {self._names['train']}: {held_out}")
             elif shared := int(np.isin(given[split], train).sum()):
                 total = f"{len(given[split]):,} pairs"
                 source = "source (without its tags)" if self._has_tags else "source"
