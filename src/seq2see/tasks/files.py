@@ -1,8 +1,6 @@
-"""`files`: the user's own pairs, whatever their format, and the splits that are made of them where none are given.
+"""`files`: the user's own pairs, whatever their format: text by `lines` (which says why), `.parquet` by `pyarrow`.
 
-Text is read by our own `lines` (which says why), `.parquet` by `pyarrow`, as `datasets` does underneath: `datasets`
-itself takes a path for a pattern, fails on a file without rows, writes into the user's home, and gives its cached copy
-of an edited file whose time stamp is the same.
+`datasets` itself takes a path for a pattern, and gives its cached copy of an edited file with the same time stamp.
 """
 
 import codecs
@@ -35,10 +33,7 @@ from seq2see.text import DataError
 
 
 class Files:
-    """Pairs from files. A file is read when a split that needs it is asked for: a given test file alone needs no other.
-
-    The arguments are those of `make_task`.
-    """
+    """Pairs from files. A file is read when a split that needs it is asked for: a test file alone needs no other."""
 
     def __init__(
         self,

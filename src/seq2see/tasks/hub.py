@@ -37,12 +37,9 @@ _PATTERN = re.compile(r"[*?\[\]~]|::|://")  # what `datasets` takes for more tha
 class Hub:
     """Pairs of a data set, which is loaded when its first split is asked for.
 
-    `task.train_split`, `task.valid_split` and `task.test_split` choose its splits. Where one is not set, the split of
-    the usual name is taken: `train`; `validation`, `valid`, `val` or `dev`; `test` (not `eval`, which some mean to
-    validate on and others to test on). What is missing is split off training. Doubt is an error: two splits of usual
-    names, or, while no key is set, a split that may be the missing one. A split without a use is noted.
-
-    The arguments are those of `make_task`.
+    Splits that no key chooses are taken by their usual names (not `eval`, which some mean to validate on and others to
+    test on); what is missing is split off training. Doubt is an error: two splits of usual names, or, while no key is
+    set, a split that may be the missing one. A split without a use is noted.
     """
 
     def __init__(self, options: HubOptions, *, on_bad_line: OnBadLine, normalize: Normalize) -> None:
@@ -118,18 +115,18 @@ class Hub:
                 f"{self._name}: `datasets` reads .csv and .tsv with pandas (`NA` is missing, a quote mark may swallow "
                 "lines), task=files reads them exactly"
             )
-        titles = {split: self._title(names[split]) if split in names else usual[0] for split, usual in _USUAL.items()}
+        titles = {
+            split: f"{self._name}, split {names[split]}" if split in names else usual[0]
+            for split, usual in _USUAL.items()
+        }
         return Splits(
             titles, set(names), lambda split: self._read(names[split]), self._options, self._normalize, self.notes
         )
 
-    def _title(self, name: str) -> str:
-        return f"{self._name}, split {name}"
-
     def _read(self, name: str) -> list[Pair]:
         """The pairs of a split, by its name there."""
         dataset = self._all[name].with_format(None)
-        bad_lines = BadLines(self._title(name), self._on_bad_line, "row")
+        bad_lines = BadLines(f"{self._name}, split {name}", self._on_bad_line, "row")
         names = [  # a `translation` column is as many as it has languages
             choice
             for name, value in (dataset[0] if len(dataset) else {}).items()
