@@ -94,19 +94,18 @@ class Files:
             yield from _parquet_pairs(path, columns, bad_lines)
             return columns
         lines = text_lines(path, name, bad_lines, self._encoding)
-        if suffix in (".jsonl", ".ndjson"):
-            yield from pairs_of_objects(objects_of_lines(lines, bad_lines), columns, bad_lines)
-            return columns
-        if suffix == ".json":
-            yield from pairs_of_objects(objects_of_whole(lines, source_key(columns), bad_lines), columns, bad_lines)
+        if suffix in (".jsonl", ".ndjson", ".json"):
+            objects = (
+                objects_of_whole(lines, source_key(columns), bad_lines)
+                if suffix == ".json"
+                else objects_of_lines(lines, bad_lines)
+            )
+            yield from pairs_of_objects(objects, columns, bad_lines)
             return columns
         delimiter = self._delimiter or ("," if suffix == ".csv" else "\t")
         rows = (csv_rows if suffix == ".csv" else tsv_rows)(lines, bad_lines, delimiter)
-        return (
-            yield from pairs_of_rows(
-                _recognised(rows, bad_lines, self.notes), columns, bad_lines, self.notes, delimiter
-            )
-        )
+        rows = _recognised(rows, bad_lines, self.notes)
+        return (yield from pairs_of_rows(rows, columns, bad_lines, self.notes, delimiter))
 
     def _side_by_side(self, names: list[str], bad_lines: BadLines) -> Iterator[Pair]:
         if self._columns.are_chosen:
