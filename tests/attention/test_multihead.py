@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tensors import DEVICES, assert_same, require
 from torch import nn
 
-from seq2see.attention import DotScore, KeyValueCache, MultiHeadAttention, PositionTerms, mask_from_hidden
+from seq2see.attention import DotScore, MultiHeadAttention, PositionTerms, mask_from_hidden
 from seq2see.options import Score
 
 SEEDS = st.integers(0, 2**31)
@@ -204,28 +204,6 @@ def test_dropout_acts_in_training_alone_and_never_on_the_weights_that_are_return
     assert_same(attention(x, x, x)[0], attention(x, x, x, need_weights=True)[0])
 
 
-@pytest.mark.parametrize("causal", [False, True])
-@BOTH_PATHS
-def test_a_window_hides_what_is_further_away(causal, need_weights):
-    torch.manual_seed(0)
-    attention, whole = MultiHeadAttention(8, 2, window=2).double(), MultiHeadAttention(8, 2).double()
-    whole.load_state_dict(attention.state_dict())
-    x = leaf(1, 9, 8)
-    distance = torch.arange(9)[:, None] - torch.arange(9)
-    near = (distance <= 2) & (distance >= (0 if causal else -2))
-    output, _ = attention(x, x, x, causal=causal, need_weights=need_weights)
-    assert_same(output, whole(x, x, x, near[None])[0])
-
-
-@BOTH_PATHS
-def test_the_sequence_of_vectors_may_be_empty_of_keys_or_of_queries(need_weights):
-    attention = MultiHeadAttention(8, 2)
-    x, nothing = torch.randn(2, 5, 8), torch.zeros(2, 0, 8)
-    output, _ = attention(x, nothing, nothing, need_weights=need_weights)
-    assert_same(output, attention.out_proj.bias.expand(2, 5, -1))
-    assert attention(nothing, x, x, need_weights=need_weights)[0].shape == (2, 0, 8)
-
-
 @BOTH_PATHS
 @pytest.mark.parametrize("score", [*Score, negative_distance])
 @pytest.mark.parametrize("num_kv_heads", [2, 1])
@@ -283,44 +261,3 @@ def test_inputs_and_scores_that_do_not_fit_are_refused(need_weights):
     cut = MultiHeadAttention(4, 2, score=lambda query, key: (query @ key.transpose(-2, -1))[..., :3])
     with pytest.raises(ValueError, match=r"returned the shape \(3, 2, 5, 3\).*\(3, 2, 5, 5\)"):
         cut(memory, memory, memory, need_weights=need_weights)
-
-
-@settings(max_examples=30)
-@given(
-    st.sampled_from(Score), st.lists(st.integers(1, 4), min_size=1, max_size=5), st.sampled_from([None, 1, 3]),
-    st.booleans(), st.sampled_from([4, 2, 1]),
-)  # fmt: skip
-def test_a_growing_cache_gives_the_whole_sequences_output_however_it_is_cut(
-    score, chunks, window, need_weights, num_kv_heads
-):
-    torch.manual_seed(sum(chunks))
-    attention = MultiHeadAttention(8, 4, num_kv_heads=num_kv_heads, score=score, window=window).double()
-    x, cache = torch.randn(2, sum(chunks), 8).double(), KeyValueCache(growing=True)
-    parts = [
-        attention(part, part, part, causal=True, cache=cache, need_weights=need_weights)[0]
-        for part in x.split(chunks, dim=1)
-    ]
-    assert_same(torch.cat(parts, dim=1), attention(x, x, x, causal=True)[0])
-    assert cache.key.shape == cache.value.shape == (2, num_kv_heads, sum(chunks), 2)
-
-
-def test_a_complete_cache_makes_the_memory_needless():
-    torch.manual_seed(0)
-    attention, cache = MultiHeadAttention(8, 2).double(), KeyValueCache(growing=False)
-    query, memory, mask = torch.randn(2, 3, 8).double(), torch.randn(2, 5, 8).double(), torch.rand(2, 5) < 0.7
-    expected, _ = attention(query, memory, memory, mask, cache=cache)
-    assert cache.complete
-    other = torch.full_like(memory, float("nan"))
-    assert_same(attention(query, other, other, mask, cache=cache)[0], expected)
-
-
-@pytest.mark.parametrize("rows", [torch.tensor([2, 0, 0]), torch.tensor([True, False, True])])
-def test_selecting_rows_of_a_cache_follows_the_batch(rows):
-    torch.manual_seed(0)
-    attention, cache = MultiHeadAttention(8, 2).double(), KeyValueCache(growing=True)
-    x = torch.randn(3, 4, 8).double()
-    attention(x[:, :3], x[:, :3], x[:, :3], causal=True, cache=cache)
-    cache.select(rows)
-    last = x[rows, 3:]
-    output, _ = attention(last, last, last, causal=True, cache=cache)
-    assert_same(output, attention(x[rows], x[rows], x[rows], causal=True)[0][:, 3:])

@@ -12,8 +12,6 @@ from seq2see.attention import (
     AdditiveAttention,
     DotProductAttention,
     ScaledDotProductAttention,
-    mask_from_hidden,
-    mask_from_ones,
     scaled_dot_product_attention,
 )
 
@@ -81,15 +79,6 @@ def test_additive_attention_is_the_formula_of_bahdanau(
 
     with torch.no_grad():
         assert_same(attention(query, key, value), by_hand(score, query, key, value, lambda b, t, s: True))
-
-
-@pytest.mark.parametrize(("adapter", "hidden_is"), [(mask_from_ones, 0), (mask_from_hidden, 1)])
-def test_the_documents_masks_come_in_through_their_adapters(adapter, hidden_is):
-    query, key, value = normal(2, 3, 4), normal(2, 5, 4, seed=1), normal(2, 5, 6, seed=2)
-    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]]) ^ hidden_is
-    scores = query @ key.transpose(1, 2) / math.sqrt(4)
-    weights = scores.masked_fill(mask[:, None] == hidden_is, -1e9).softmax(-1)
-    assert_same(ScaledDotProductAttention()(query, key, value, adapter(mask)), (weights @ value, weights))
 
 
 @pytest.mark.parametrize(("num_queries", "num_keys"), [(4, 4), (1, 4), (2, 5), (5, 2)])
