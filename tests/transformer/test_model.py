@@ -11,7 +11,6 @@ from tensors import assert_same
 from torch.nn import functional as F
 
 from seq2see.attention import MultiHeadAttention
-from seq2see.decoding import greedy
 from seq2see.options import Activation, ModelOptions, NormOrder, Position
 from seq2see.text import PAD
 from seq2see.transformer import Transformer
@@ -127,26 +126,6 @@ def test_modes_gradients_and_requests_for_weights_change_no_number(options):
         assert_same(model.train()(*batch), expected)
 
 
-@EACH_OPTION
-def test_a_huge_pad_embedding_reaches_no_other_symbol_and_pad_is_never_produced(options):
-    torch.manual_seed(0)
-    model = Transformer(options, SOURCE_VOCABULARY, SOURCE_VOCABULARY, shared_vocabulary=True).double().eval()
-    src, src_mask, _ = some_batch(0)
-    real = torch.arange(5) < torch.tensor([5, 3, 1])[:, None]
-    tgt_in = ids(SOURCE_VOCABULARY, 3, 5).where(real, PAD)
-    expected = model(src, src_mask, tgt_in)[real]
-    with torch.no_grad():
-        model.source_embedding.weight[PAD] = 1e3
-        model.target_embedding.weight[PAD] = 1e3
-    logits = model(src, src_mask, tgt_in)[real]
-    others = torch.arange(SOURCE_VOCABULARY) != PAD
-    assert_same(logits[:, others], expected[:, others])
-    if options.tie_embeddings:
-        assert not torch.allclose(logits[:, PAD], expected[:, PAD])
-    for hypothesis in greedy(model, src, src_mask, max_lengths=[8, 8, 8]):
-        assert PAD not in hypothesis.ids
-
-
 def test_learned_positions_refuse_a_longer_sequence_and_name_the_limit():
     model = small(position=Position.learned, max_positions=6).eval()
     message = r"learned positions end at model.max_positions \(6\) tokens, but a sequence has 7: shorten it, or train"
@@ -210,12 +189,6 @@ def test_shared_layers_are_one_layer_at_every_depth():
     separate.load_state_dict(shared.state_dict())
     assert_same(shared(*batch), separate(*batch))
     assert shared.encoder_layers[0] is shared.encoder_layers[1]
-
-
-def test_without_any_positions_the_encoder_sees_a_set():
-    model, order = small(position=Position.none), torch.randperm(6)
-    src, src_mask, tgt_in = some_batch(0, batch=1)
-    assert_same(model(src[:, order], src_mask, tgt_in), model(src, src_mask, tgt_in), torch.float32)
 
 
 def test_a_window_limits_what_each_layer_sees():
