@@ -7,7 +7,7 @@ from seq2see.options import Activation, ModelOptions, NormOrder, Position, Score
 SIZES = dict(d_model=8, num_heads=2, num_encoder_layers=2, num_decoder_layers=2, d_ff=12)
 CHOICES = {
     "position": list(Position),
-    "cross_position": [place for place in Position if place not in (Position.sinusoidal, Position.learned)],
+    "cross_position": [position for position in Position if not position.is_embedded],
     "score": list(Score),
     "norm": list(NormOrder),
     "activation": list(Activation),
