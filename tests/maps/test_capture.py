@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from seq2see.data import Batch
-from seq2see.decoding import Hypothesis, LengthLimit, greedy
+from seq2see.decoding import LengthLimit
 from seq2see.maps import AttentionLog, Example, Maps
 from seq2see.maps.arrays import KINDS, visible
 from seq2see.maps.capture import capture, fed_back, snapshot
@@ -97,35 +97,6 @@ def test_own_outputs_are_decoded_and_fed_back_and_nothing_is_left_behind(batch: 
     for free, name in (("cross_free", "cross"), ("decoder_free", "decoder"), ("encoder", "encoder")):
         np.testing.assert_allclose(maps.named()[free], again.named()[name], atol=1e-6)
     np.testing.assert_array_equal(maps.cross, capture(model, batch).cross)
-
-
-def test_an_output_that_is_the_reference_is_told_without_decoding(
-    batch: Batch, make_model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = make_model()
-    torch.manual_seed(4)
-    torch.nn.init.normal_(model.output_proj.weight)
-    limits = [LIMIT.of(length) for length in batch.src_mask.sum(1).tolist()]
-    said = greedy(model, batch.src, batch.src_mask, max_lengths=limits)
-    assert said[2].ended and said[2].ids and not said[1].ended
-    own_words = fed_back(batch, [own._replace(ended=True) for own in said])
-    own_words.tgt_out[0, 0] = 5 if own_words.tgt_out[0, 0] != 5 else 6  # the first pair's output is another one
-    decoded = []
-
-    def watched(model, src, *rest, **options) -> list[Hypothesis]:
-        decoded.extend(src.tolist())
-        return greedy(model, src, *rest, **options)
-
-    monkeypatch.setattr("seq2see.maps.capture.greedy", watched)
-    _, found = snapshot(model, own_words, limit=LIMIT)
-    assert [own[::2] for own in found] == [own[::2] for own in said]
-    assert [own.score for own in found] == pytest.approx([own.score for own in said], abs=1e-5)
-    wanted = [row for row, own in enumerate(said) if row == 0 or not own.ended]  # cut at the limit, or wrong
-    assert decoded == batch.src[wanted].tolist()
-    short = LengthLimit(ratio=0.0, slack=1)
-    cut = greedy(model, batch.src, batch.src_mask, max_lengths=[short.of(length) for length in range(1, 4)])
-    _, found = snapshot(model, own_words, limit=short)
-    assert [own[::2] for own in found] == [own[::2] for own in cut], "the limit holds for references too"
 
 
 def test_maps_are_those_of_the_pair_in_any_batch_and_norms_only_if_asked_for(batch: Batch, make_model) -> None:

@@ -13,14 +13,13 @@ from seq2see.decoding import TranslationModel, decode_sentences
 from seq2see.maps import AttentionLog
 from seq2see.maps.ablation import head_effects
 from seq2see.maps.attended import CrossHead, dimensions_of, labelled, labels_of
-from seq2see.maps.capture import capture, fed_back, with_free
+from seq2see.maps.capture import capture, with_outputs
 from seq2see.maps.drawing import TITLES, Choice
 from seq2see.options import AttentionKind, AttentionOptions
 from seq2see.runs.translate.lines import about_unfinished, read_lines
 
 MAX_LINES = 200  # in one page
 MOST_ABLATED = 32  # lines; with more, what each head is worth takes longer than all the rest
-MOST_CELLS = 2**28  # of all maps together: 1 GB
 
 
 class Line(NamedTuple):
@@ -85,12 +84,12 @@ def log_of(trained: TranslationModel, lines: Sequence[Line]) -> AttentionLog:
     if unfinished:
         print(about_unfinished(unfinished, trained.length_limit.remedy), file=sys.stderr)
     targets = given if is_forced else written
-    _check_size(trained, sources, [*targets, *written])
     batch = EncodedPairs(Texts.of(sources), Texts.of(targets), ids=np.arange(len(lines))).batch(range(len(lines)))
-    maps, tokens = capture(trained.model, batch, norms=True), None
     if is_forced:
-        maps = with_free(maps, capture(trained.model, fed_back(batch, hypotheses), norms=True).named())
+        maps = with_outputs(trained.model, batch, hypotheses)
         tokens = [labels_of(target, said.ids, ended=said.ended) for said in hypotheses]
+    else:
+        maps, tokens = capture(trained.model, batch, norms=True), None
     return AttentionLog.of_maps(
         maps,
         examples=[
@@ -114,18 +113,6 @@ def _check_lengths(
                 f"{option}, line {line.number}: {len(ids) + 1} tokens, the end included, are more than the {most} that "
                 f"the model reads ({key}): give a shorter line"
             )
-
-
-def _check_size(trained: TranslationModel, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> None:
-    model = dimensions_of(trained)
-    longest_source, longest_target = max(map(len, sources)) + 1, max(map(len, targets)) + 1
-    maps = len(sources) * model["num_heads"] * max(model["num_encoder_layers"], model["num_decoder_layers"])
-    cells = maps * (longest_source**2 + longest_target * (longest_source + longest_target))
-    if cells > MOST_CELLS:
-        raise ValueError(
-            f"input: {len(sources)} lines of up to {max(longest_source, longest_target)} tokens have too many maps "
-            "for one page: give fewer or shorter lines"
-        )
 
 
 def choose(options: AttentionOptions, log: AttentionLog, aligning: CrossHead | None) -> Choice:
