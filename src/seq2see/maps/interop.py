@@ -25,7 +25,7 @@ def from_arrays(
     links: Sequence[Sequence[tuple[int, int]] | None] | None = None,
     d_model: int = 0,
 ) -> AttentionLog:
-    """A log of one step, in memory, of any encoder-decoder model's attention weights: `.show()`, `.save(path)`.
+    """A log of one step, in memory, of any encoder-decoder model's attention weights.
 
     Args:
         source_tokens: labels of the source tokens of one pair, or of each of B pairs; the last is the end of sentence.
@@ -40,9 +40,6 @@ def from_arrays(
         links: true links (source token, target token) of each pair, 0-based, the ends of sentence not counted; None
             where they are not known.
         d_model: width of the model, for the page's heading.
-
-    Returns:
-        A log: `.show()` in a notebook, `.save(path)` for the page, `.measures()` for numbers.
 
     Raises:
         ValueError: shapes, tokens, masks and links do not fit each other, or rows do not sum to 1.
