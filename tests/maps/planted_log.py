@@ -1,4 +1,4 @@
-"""A planted log: twelve English-German pairs whose attention forms from noise to a crossing alignment in 16 steps."""
+"""A planted log: four English-German pairs whose attention forms from noise to a crossing alignment in 16 steps."""
 
 from __future__ import annotations
 
@@ -26,22 +26,10 @@ PAIRS = (
     ),
     ("tomorrow my friend will read the newspaper", "morgen wird mein Freund die Zeitung lesen", (0, 3, 1, 2, 5, 6, 4)),
     ("we believe that the child loves the cat", "wir glauben dass das Kind die Katze liebt", (0, 1, 2, 3, 4, 6, 7, 5)),
-    (
-        "yesterday the woman gave the man a long letter",
-        "gestern gab die Frau dem Mann einen langen Brief",
-        (0, 3, 1, 2, 4, 5, 6, 7, 8),
-    ),
-    ("the girl does not see the bird", "das Mädchen sieht den Vogel nicht", (0, 1, 4, 5, 6, 3)),
-    ("he can hear the loud music well", "er kann die laute Musik gut hören", (0, 1, 3, 4, 5, 6, 2)),
-    ("often the young farmer drinks cold milk", "oft trinkt der junge Bauer kalte Milch", (0, 4, 1, 2, 3, 5, 6)),
-    ("I know that she has found the key", "ich weiß dass sie den Schlüssel gefunden hat", (0, 1, 2, 3, 6, 7, 5, 4)),
-    ("the blue car is fast", "das blaue Auto ist schnell", (0, 1, 2, 3, 4)),
-    ("here the tall tree grows slowly", "hier wächst der hohe Baum langsam", (0, 4, 1, 2, 3, 5)),
-    ("you should open the heavy door now", "du solltest jetzt die schwere Tür öffnen", (0, 1, 6, 3, 4, 5, 2)),
 )
 
 
-def planted_examples(pairs: Sequence[tuple[str, str, Sequence[int]]] = PAIRS) -> list[Example]:
+def planted_examples() -> list[Example]:
     """The pairs as they stand in a log."""
     return [
         Example(
@@ -52,7 +40,7 @@ def planted_examples(pairs: Sequence[tuple[str, str, Sequence[int]]] = PAIRS) ->
             target_tokens=(*target.split(), "<eos>"),
             links=tuple((position, row) for row, position in enumerate(order)),
         )
-        for number, (source, target, order) in enumerate(pairs)
+        for number, (source, target, order) in enumerate(PAIRS)
     ]
 
 
@@ -64,7 +52,7 @@ def softmax(logits: np.ndarray, visible: np.ndarray) -> np.ndarray:
     return (powers / np.maximum(powers.sum(-1, keepdims=True), 1e-30)).astype(np.float32)
 
 
-def planted_maps(log: AttentionLog, step: int, seed: int = 0) -> Maps:
+def planted_maps(log: AttentionLog, step: int) -> Maps:
     """What a model that learns to align could attend to after `step` steps."""
     maps = []
     for number, kind in enumerate(KINDS):
@@ -75,8 +63,8 @@ def planted_maps(log: AttentionLog, step: int, seed: int = 0) -> Maps:
             for layer, head in np.ndindex(learned.shape[1:3]):
                 wanted = _wanted_keys(kind, layer, head, *sizes, example.links or ())
                 learned[index, layer, head, np.arange(sizes[0]), wanted] = 1
-        noise = np.random.default_rng([seed, number]).normal(size=learned.shape)
-        later = np.random.default_rng([seed, number, step]).normal(size=learned.shape)
+        noise = np.random.default_rng([0, number]).normal(size=learned.shape)
+        later = np.random.default_rng([0, number, step]).normal(size=learned.shape)
         layers, heads = np.indices(learned.shape[1:3])
         start = np.array([[3.6, 4.6, 5.0, 4.2], [5.2, 4.4, 4.8, 5.8]])[layers % 2, heads % 4]
         sharp = (1 / (1 + np.exp(-2.2 * (np.log(step + 1) - start))))[None, :, :, None, None]

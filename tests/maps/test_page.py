@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from planted_log import planted_log, planted_maps
 
 from seq2see.maps import AttentionLog, Example, page
 
@@ -27,18 +28,18 @@ HOSTILE = (
 
 
 @pytest.fixture
-def hostile_log(make_log) -> AttentionLog:
+def hostile_log() -> AttentionLog:
     text = " ".join(HOSTILE)
     example = Example("</script>", text, text, (*HOSTILE, "<eos>"), (*HOSTILE, "<eos>"))
-    return make_log(None, steps=(0, 1), examples=[example])
+    return planted_log(None, steps=(0, 1), examples=[example])
 
 
 def data_of(html: str) -> dict:
     return json.loads(re.findall(r'<script type="application/json" id="log">(.*?)</script>', html, re.DOTALL)[0])
 
 
-def test_the_page_asks_for_nothing_and_its_policy_allows_exactly_the_style_and_the_script_inside(make_log):
-    html = page.render(make_log(steps=(0,)))
+def test_the_page_asks_for_nothing_and_its_policy_allows_exactly_the_style_and_the_script_inside():
+    html = page.render(planted_log(steps=(0,)))
     assert html.startswith("<!DOCTYPE html>")
     assert not re.findall(r"""(?:src|href)=["'](?!#)""", html.split("<script")[0])
     assert "http://" not in html.replace("http://www.w3.org/2000/svg", "") and "https://" not in html
@@ -50,16 +51,16 @@ def test_the_page_asks_for_nothing_and_its_policy_allows_exactly_the_style_and_t
         assert f"{tag}-src 'sha256-{digest}'" in policy
 
 
-def test_no_token_can_end_the_data_or_start_a_script(hostile_log: AttentionLog, make_log):
+def test_no_token_can_end_the_data_or_start_a_script(hostile_log: AttentionLog):
     html = page.render(hostile_log, title="</title><script>alert(3)</script>")
-    assert html.count("<script") == page.render(make_log(steps=(0,))).count("<script") == 2
+    assert html.count("<script") == page.render(planted_log(steps=(0,))).count("<script") == 2
     assert "<script>alert" not in html and "<img" not in html
     assert data_of(html)["examples"][0]["sourceTokens"] == [*HOSTILE, "<eos>"]
     html.encode("utf-8")
 
 
-def test_maps_travel_as_one_byte_a_cell_and_keep_their_values(make_log):
-    log = make_log(steps=(300,))
+def test_maps_travel_as_one_byte_a_cell_and_keep_their_values():
+    log = planted_log(steps=(300,))
     raw = zlib.decompress(base64.b64decode(data_of(page.render(log))["maps"][0]["weights"]))
     sources = [len(example.source_tokens) for example in log.examples]
     targets = [len(example.target_tokens) for example in log.examples]
@@ -74,11 +75,11 @@ def test_maps_travel_as_one_byte_a_cell_and_keep_their_values(make_log):
     np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), expected, atol=0.008)
 
 
-def test_a_log_of_one_checkpoint_without_truth_has_a_page(make_maps):
+def test_a_log_of_one_checkpoint_without_truth_has_a_page():
     examples = [Example(0, "a b", None, ("a", "b", "<eos>"), ("x", "<eos>"))]
     model = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 2}
     empty = AttentionLog.create(None, examples=examples, model=model)
-    log = AttentionLog.of_maps(make_maps(empty, 5), examples=examples, model=model, step=5)
+    log = AttentionLog.of_maps(planted_maps(empty, 5), examples=examples, model=model, step=5)
     data = data_of(page.render(log))
     assert data["examples"][0]["reference"] is None and data["examples"][0]["links"] is None
     assert "alignment_error_rate" not in data["measures"]["cross"]
@@ -86,9 +87,9 @@ def test_a_log_of_one_checkpoint_without_truth_has_a_page(make_maps):
         page.render(empty)
 
 
-def test_diverged_numbers_become_null_and_no_weight(make_maps, make_log):
-    log = make_log(None, steps=())
-    maps = make_maps(log, 0)
+def test_diverged_numbers_become_null_and_no_weight():
+    log = planted_log(None, steps=())
+    maps = planted_maps(log, 0)
     log.append(0, maps._replace(cross=maps.cross * np.nan), scores={"val/loss": float("inf")})
     data = data_of(page.render(log))
     assert data["steps"][0]["scores"] == {"val/loss": None}
@@ -103,8 +104,8 @@ def test_every_script_is_joined_and_none_is_too_long():
         assert "innerHTML" not in file.read_text(encoding="utf-8"), "text only ever becomes text"
 
 
-def test_a_page_too_large_leaves_out_steps_but_not_the_first_and_the_last(make_log):
-    log = make_log()
+def test_a_page_too_large_leaves_out_steps_but_not_the_first_and_the_last():
+    log = planted_log()
     data = data_of(page.render(log, max_megabytes=0.1))
     steps = [step["step"] for step in data["steps"]]
     assert steps[0] == 0 and steps[-1] == 1200 and 2 < len(steps) < len(log.steps) == data["numStored"]
@@ -112,8 +113,8 @@ def test_a_page_too_large_leaves_out_steps_but_not_the_first_and_the_last(make_l
     assert sum(len(step["weights"]) for step in data["maps"]) <= 1e5
 
 
-def test_the_step_that_a_page_opens_with_is_kept_whole(make_log):
-    log = make_log(variants=True)
+def test_the_step_that_a_page_opens_with_is_kept_whole():
+    log = planted_log(variants=True)
     for megabytes in (0.01, 0.1, 0.5):
         data = data_of(page.render(log, max_megabytes=megabytes, view={"kind": "cross", "layer": 1, "step": 32}))
         assert data["view"] == "kind=cross&layer=1&step=32"
@@ -123,8 +124,8 @@ def test_the_step_that_a_page_opens_with_is_kept_whole(make_log):
     assert len(data_of(page.render(log, max_megabytes=0.01, view={"step": 0}))["steps"]) == 2
 
 
-def test_a_page_too_large_first_goes_without_norms_and_outputs_of_inner_steps(make_log):
-    log = make_log(variants=True)
+def test_a_page_too_large_first_goes_without_norms_and_outputs_of_inner_steps():
+    log = planted_log(variants=True)
     whole = data_of(page.render(log))
     total = sum(len(text) for step in whole["maps"] for text in step.values())
     data = data_of(page.render(log, max_megabytes=0.6 * total / 1e6))
@@ -133,6 +134,6 @@ def test_a_page_too_large_first_goes_without_norms_and_outputs_of_inner_steps(ma
     assert sum(len(text) for step in data["maps"] for text in step.values()) <= 0.6 * total
 
 
-def test_the_page_of_a_default_run_is_small(make_log):
-    assert len(page.render(make_log(steps=range(0, 2500, 200))).encode()) < 1e6
-    assert len(page.render(make_log(steps=range(0, 2500, 200), variants=True)).encode()) < 4e6
+def test_the_page_of_a_default_run_is_small():
+    assert len(page.render(planted_log(steps=range(0, 2500, 200))).encode()) < 1e6
+    assert len(page.render(planted_log(steps=range(0, 2500, 200), variants=True)).encode()) < 4e6

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from planted_log import planted_log
+from planted_log import planted_log, planted_maps
 from tabs import go, needs_browser, press, settle, tabs_of, until
 
 from seq2see.maps import AttentionLog, Example, Maps, page
@@ -235,7 +235,7 @@ def test_it_is_usable_at_360_pixels(show, log):
     assert "row=1&column=1" in tab.url
 
 
-def test_hostile_long_right_to_left_and_wide_tokens_are_only_text(show, make_log):
+def test_hostile_long_right_to_left_and_wide_tokens_are_only_text(show):
     words = (
         "</script><script>alert(1)</script>",
         "<img src=x onerror=alert(2)>",
@@ -249,7 +249,7 @@ def test_hostile_long_right_to_left_and_wide_tokens_are_only_text(show, make_log
         Example(0, text, text, (*words, "<eos>"), (*words, "<eos>"), links=tuple((i, i) for i in range(6))),
         Example(1, "a", "", ("a", "<eos>"), ("<eos>",)),
     ]
-    log = make_log(None, steps=(0, 10), examples=examples, variants=True)
+    log = planted_log(None, steps=(0, 10), examples=examples, variants=True)
     tab = show(log, address="#kind=cross&pair=1&layer=1&head=1&step=10&row=1&column=2")
     assert tab.locator("img").count() == 0
     assert words[0] in tab.inner_text("#texts") and words[1] in tab.inner_text("#said")
@@ -285,11 +285,11 @@ def test_a_map_of_512_by_512_draws(show):
     assert tab.evaluate("document.querySelector('#stage').scrollLeft") > 0, "the chosen cell is brought into sight"
 
 
-def test_a_log_of_one_step_without_truth_norms_or_outputs_offers_none_of_them(show, make_maps):
+def test_a_log_of_one_step_without_truth_norms_or_outputs_offers_none_of_them(show):
     examples = [Example(0, "a b", None, ("a", "b", "<eos>"), ("x", "<eos>"))]
     model = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 2}
     empty = AttentionLog.create(None, examples=examples, model=model)
-    log = AttentionLog.of_maps(make_maps(empty, 5), examples=examples, model=model, step=5)
+    log = AttentionLog.of_maps(planted_maps(empty, 5), examples=examples, model=model, step=5)
     tab = show(log, address="#kind=cross&pair=1&layer=1&head=1&step=5&cells=norms&fed=output")
     assert not any(tab.is_visible(part) for part in ("#tape", "#cells-field", "#fed-field"))
     assert "" == tab.inner_text("#marks") == tab.inner_text("#worth") == tab.inner_text("#variant-note")
@@ -374,9 +374,9 @@ def test_what_a_head_is_worth_stands_beside_its_map_and_in_the_table(view):
     assert "were measured at step 1\u202f200" in tab.inner_text("#ledger-note")
 
 
-def test_steps_that_went_without_norms_say_so(show, make_log):
-    log = make_log(variants=True)
-    html = page.render(log, max_megabytes=0.4)
+def test_steps_that_went_without_norms_say_so(show):
+    log = planted_log(variants=True)
+    html = page.render(log, max_megabytes=0.13)
     tab = show(log, html=html, address="#kind=cross&pair=1&layer=1&head=1&step=1200&cells=norms&fed=output")
     assert tab.inner_text("#plate-title").endswith(", norms, own output") and tab.inner_text("#variant-note") == ""
     tab.focus("#plate")
@@ -385,9 +385,9 @@ def test_steps_that_went_without_norms_say_so(show, make_log):
 
 
 def test_it_works_inside_a_notebooks_frame_and_says_what_to_do_where_there_is_none(
-    open_html, make_log, monkeypatch: pytest.MonkeyPatch
+    open_html, monkeypatch: pytest.MonkeyPatch
 ):
-    log, shown, display = make_log(steps=(0, 100), variants=True), [], ModuleType("IPython.display")
+    log, shown, display = planted_log(steps=(0, 100), variants=True), [], ModuleType("IPython.display")
     display.HTML, display.display = str, shown.append  # pyright: ignore
     monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
