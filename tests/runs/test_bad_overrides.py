@@ -189,8 +189,7 @@ task.train_fraction 0 1 1.0 -0.5
 task.num_fillers 4 -1 1
 task.length_cutoff 0 -1 20
 task.features_separator \t
-accelerator cpuu tpu 1 ''
-index_base 2 -1""".splitlines():
+accelerator cpuu tpu 1 ''""".splitlines():
     name, *values = line.split(" ")
     OUT_OF_RANGE.setdefault(name, []).extend(values)
 

@@ -13,7 +13,7 @@ import seq2see
 import seq2see.evaluation as evaluation_room
 from seq2see.decoding import TranslationModel, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
-from seq2see.options import DecodeOptions, EvaluateOptions, OtherData, Split
+from seq2see.options import EvaluateOptions, OtherData, Split
 from seq2see.runs import evaluate as module
 from seq2see.runs.config import compose_options
 from seq2see.runs.data import pairs_of
@@ -322,13 +322,6 @@ def test_what_is_shown_fits_into_80_columns_and_is_said_once(
     ):  # fmt: skip
         assert any(part in line for line in lines), part
     assert " ".join(" ".join(lines).split()).count("1 blank line skipped") == 1
-
-
-def test_exact_lengths_are_those_of_the_references(small_run: Path) -> None:
-    trained = load(str(small_run))
-    trained.decode_as(DecodeOptions(oracle_length=True))
-    evaluation = evaluate_pairs(trained, [Pair(text, text) for text in ("a b c", "d e f g h")])
-    assert [len(hypothesis.ids) for hypothesis in evaluation.hypotheses] == [3, 5]
 
 
 @pytest.mark.slow

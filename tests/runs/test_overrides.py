@@ -162,7 +162,12 @@ def test_what_is_typed_stands_above_a_config_and_a_group_replaces_its_part(tmp_p
 def test_a_config_of_an_earlier_version_is_read_unless_it_asks_for_what_is_gone(tmp_path: Path) -> None:
     file, options = tmp_path / "config.yaml", compose_options("train", ["task=copy"])
     now = to_yaml(options)
-    file.write_text(now.replace("tokenizer:\n", "study: null\ntokenizer:\n  dropout: 0.0\n"), encoding="utf-8")
+    file.write_text(
+        now.replace("tokenizer:\n", "study: null\ntokenizer:\n  dropout: 0.0\n").replace(
+            "decode:\n", "decode:\n  oracle_length: null\n"
+        ),
+        encoding="utf-8",
+    )
     assert compose_options("train", [f"config={file}"]) == options
     file.write_text(now.replace("tokenizer:\n", "tokenizer:\n  dropout: 0.1\n"), encoding="utf-8")
     with pytest.raises(UsageError, match=r"config.yaml: tokenizer.dropout \(0.1\) is no longer there: use the version"):

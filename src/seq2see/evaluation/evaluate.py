@@ -222,8 +222,6 @@ def _baselines(
 
 def _over_limit(trained: TranslationModel, encoded: EncodedPairs) -> dict[str, int]:
     """How many references are too long to be written, and how long the longest of them is, in tokens with EOS."""
-    if trained.options.decode.oracle_length:
-        return {"references": 0, "longest": 0}
     lengths = encoded.target_lengths
     longer = lengths[trained.length_limit.too_short_for(encoded.source_lengths, lengths)]
     return {"references": len(longer), "longest": int(longer.max(initial=0))}

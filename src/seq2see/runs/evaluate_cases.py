@@ -138,13 +138,11 @@ def _beams(
     if decode.beam_size is None or decode.beam_size < 2:
         return [()] * len(shown)
     firsts = [evaluation.firsts[number] for number in shown]
-    lengths = [len(target.encode(evaluation.pairs[first].target)) + 1 for first in firsts]
     found = decode_sentences(
         trained.model,
         sources,
         limit=trained.length_limit,
         options=replace(decode, num_best=decode.beam_size),
-        exact_lengths=lengths if decode.oracle_length else None,
     )
     beams = []
     for number, first, hypotheses in zip(shown, firsts, found, strict=True):
