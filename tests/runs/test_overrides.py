@@ -77,6 +77,7 @@ def test_a_space_before_a_value_is_pointed_out() -> None:
         ("data.on_bad_line=skip", "on_bad_line .* says how task.test is read"),
         ("task.test=x task.source=1", "task.source .* and task.target .* go together"),
         ("task.test=[]", "task.test .* must be a path, a glob or several"),
+        ("task.path=folder", "task.path=folder: name the pairs to score, a file or a folder, with task.test="),
     ],
 )
 def test_how_other_data_are_read_is_checked_before_a_checkpoint_is(typed: str, message: str) -> None:
