@@ -229,8 +229,6 @@ def test_jsonl_has_one_object_a_line_with_scores_and_alignments(run: Run, small_
 def test_keys_that_do_not_fit_are_refused(run: Run) -> None:
     with pytest.raises(ValueError, match=r"decode.num_best \(5\) does not fit format=text.* add format=tsv or"):
         run(b"a\n", num_best=5)
-    with pytest.raises(ValueError, match="decode.oracle_length=true needs references"):
-        run(b"a\n", oracle_length=True)
 
 
 def test_where_nobody_knows_which_head_aligns_the_last_layer_speaks() -> None:

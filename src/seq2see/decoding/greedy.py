@@ -11,7 +11,6 @@ from torch import Tensor
 
 from seq2see.decoding.hypothesis import (
     Hypothesis,
-    allow_only_exact,
     best_first,
     evaluation_mode,
     limits_of,
@@ -37,7 +36,6 @@ def greedy(
     src_mask: Tensor,
     *,
     max_lengths: Sequence[int],
-    exact_lengths: bool = False,
     choose: Choose = most_probable,
 ) -> list[Hypothesis]:
     """The most probable token at each step, for each row until EOS or its limit.
@@ -47,7 +45,6 @@ def greedy(
         src: source ids, int64 (B, S).
         src_mask: bool (B, S), True = a real token.
         max_lengths: for each row the most tokens to produce, EOS included.
-        exact_lengths: each row gets exactly that many, EOS being the last.
         choose: another choice than the most probable token, such as a `Sampler`.
 
     Raises:
@@ -65,8 +62,6 @@ def greedy(
         tokens = torch.full((len(rows), 1), BOS, device=src.device)
         for step in range(1, max(max_lengths, default=0) + 1):
             log_probs = next_log_probs(model.decode(tokens, memory, src_mask, cache)[:, -1])  # (R, V)
-            if exact_lengths:
-                log_probs = allow_only_exact(log_probs, limits, step)
             token = choose(log_probs, rows)
             taken = log_probs.gather(1, token[:, None])[:, 0]
             for row, log_prob, symbol in zip(rows.tolist(), taken.tolist(), token.tolist(), strict=True):
@@ -96,7 +91,6 @@ def sample(
     max_lengths: Sequence[int],
     numbers: Sequence[int],
     options: DecodeOptions,
-    exact_lengths: bool = False,
 ) -> list[list[Hypothesis]]:
     """For each row `options.num_best` independent samples, best first; the rest as in `greedy`.
 
@@ -109,7 +103,6 @@ def sample(
         src.repeat_interleave(count, 0),
         src_mask.repeat_interleave(count, 0),
         max_lengths=[length for length in max_lengths for _ in range(count)],
-        exact_lengths=exact_lengths,
         choose=Sampler(options, [number * count + copy for number in numbers for copy in range(count)]),
     )
     return [best_first(found[start : start + count], options.length_penalty) for start in range(0, len(found), count)]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from seq2see.options import Position, TrainOptions
-from seq2see.text import BOS, EOS, PAD
+from seq2see.text import BOS, PAD
 from seq2see.transformer import Transformer
 
 
@@ -122,12 +122,3 @@ def next_log_probs(logits: Tensor) -> Tensor:
     log_probs = torch.log_softmax(logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
     log_probs[..., [PAD, BOS]] = float("-inf")
     return log_probs
-
-
-def allow_only_exact(log_probs: Tensor, limits: Tensor, step: int) -> Tensor:
-    """Leaves EOS, and EOS alone, at the step (from 1) at which a row's length is reached.
-
-    What is left of `log_probs` (R, V), changed in place, stays, so that a score is that of the text under the model.
-    """
-    is_last, is_end = limits[:, None] == step, torch.arange(log_probs.shape[1], device=limits.device) == EOS
-    return log_probs.masked_fill_(is_last != is_end, float("-inf"))
