@@ -83,8 +83,7 @@ def fit(maps: Maps, examples: Sequence[Example], model: Mapping[str, int], hypot
         cells = visible(name, examples, hypotheses)
         num_layers = model["num_encoder_layers" if name.startswith("encoder") else "num_decoder_layers"]
         expected = (len(examples), num_layers, model["num_heads"], *cells.shape[1:])
-        cut = np.asarray(array, np.float32)
-        cut = cut[..., : expected[3], : expected[4]] if cut.ndim == 5 else cut
+        cut = np.asarray(array, np.float32)[..., : expected[3], : expected[4]]
         if cut.shape != expected:
             raise ValueError(
                 f"{name} maps have shape {cut.shape}, the examples and the model need {expected}"
