@@ -8,6 +8,8 @@ import json
 import math
 import os
 import pickle
+import tracemalloc
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -218,32 +220,46 @@ def test_an_index_of_wrong_values_is_named(stored: Path, path: str, value: objec
         AttentionLog.open(stored)
 
 
-def npz(**arrays: np.ndarray) -> bytes:
-    """A step file of these arrays."""
+def npz(header: bytes | None, data: bytes, *, name: str = "encoder.npy") -> bytes:
+    """A step file of one array, with any header of numpy's; None: none."""
     stream = io.BytesIO()
-    np.savez(stream, allow_pickle=True, **arrays)
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as entries:
+        magic = b"" if header is None else b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header
+        entries.writestr(name, magic + data)
     return stream.getvalue()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        npz(encoder=np.zeros((2, 3, 2, 4, 4))),  # alone
-        npz(encoder=np.zeros(9), decoder=np.zeros(9), cross=np.zeros(9)),
-        npz(encoder=np.array([{}], dtype=object)),
-        npz(encoder=np.zeros(9))[:-40],
-        pickle.dumps([1]),
-        b"",
-        None,
-    ],
-)
-def test_a_strange_damaged_or_missing_step_file_is_one_message(stored: Path, content: bytes | None) -> None:
+HEADER = b"{'descr': '%s', 'fortran_order': False, 'shape': (2, 3, 2, 4, 4)}\n"
+STRANGE = {
+    "deflate bomb": (lambda: npz(HEADER % b"<f2", bytes(150_000_000)), "unpack to far more"),
+    "bomb under another name": (lambda: npz(None, bytes(150_000_000), name="x"), "unpack to far more"),
+    "huge header": (lambda: npz((HEADER % b"<f2").replace(b"4, 4", b"4, 9" * 14), b""), "of float16, the index says"),
+    "other numbers": (lambda: npz(HEADER % b"<f8", bytes(1536)), "of float64, the index says"),
+    "objects": (lambda: npz(HEADER % b"|O", pickle.dumps([])), "of object, the index says"),
+    "cut array": (lambda: npz(HEADER % b"<f2", bytes(100)), "cannot reshape"),
+    "no array": (lambda: npz(None, b"text"), "magic string"),
+    "encoder alone": (lambda: npz(HEADER % b"<f2", bytes(384)), "missing .* 'decoder' and 'cross'"),
+    "pickle": (lambda: pickle.dumps([1]), "not a zip file"),
+    "empty": (lambda: b"", "not a zip file"),
+    "gone": (None, "no such file"),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_strange_or_damaged_step_file_is_refused_before_it_takes_memory(stored: Path, name: str) -> None:
+    make, message = STRANGE[name]
     file = stored / "step-00000005.npz"
     file.unlink()
-    if content is not None:
-        file.write_bytes(content)
-    with pytest.raises(ValueError, match=r"step-00000005\.npz: cannot be read .*log the run again") as caught:
-        AttentionLog.open(stored).maps(5)
+    if make is not None:
+        file.write_bytes(make())
+    log = AttentionLog.open(stored)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=rf"step-00000005\.npz: cannot be read .*{message}.*log the run") as caught:
+            log.maps(5)
+        assert tracemalloc.get_traced_memory()[1] < 2e6
+    finally:
+        tracemalloc.stop()
     assert "allow_pickle" not in str(caught.value) and "\n" not in str(caught.value)
 
 

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from seq2see.maps.index import Example
 
 KINDS: tuple[str, ...] = ("encoder", "decoder", "cross")
+MOST_UNPACKED = 2**27  # bytes of a step's maps that a file of any size may unpack to
+MOST_PACKED = 20  # times its size that a larger one may
 
 Tokens = Sequence[Sequence[str]] | None
 """Of the model's own outputs, one an example; None where there are no maps of them."""
@@ -80,9 +82,7 @@ def fit(maps: Maps, examples: Sequence[Example], model: Mapping[str, int], hypot
         raise ValueError("maps of the model's own outputs (`*_free`) need hypothesis_tokens to say what they are of")
     fitted = {}
     for name, array in maps.named().items():
-        cells = visible(name, examples, hypotheses)
-        num_layers = model["num_encoder_layers" if name.startswith("encoder") else "num_decoder_layers"]
-        expected = (len(examples), num_layers, model["num_heads"], *cells.shape[1:])
+        cells, expected = visible(name, examples, hypotheses), _shape(name, examples, model, hypotheses)
         cut = np.asarray(array, np.float32)[..., : expected[3], : expected[4]]
         if cut.shape != expected:
             raise ValueError(
@@ -93,6 +93,12 @@ def fit(maps: Maps, examples: Sequence[Example], model: Mapping[str, int], hypot
     return Maps(**fitted)
 
 
+def _shape(name: str, examples: Sequence[Example], model: Mapping[str, int], hypotheses: Tokens) -> tuple[int, ...]:
+    num_layers = model["num_encoder_layers" if name.startswith("encoder") else "num_decoder_layers"]
+    queries, keys = lengths(name, examples, hypotheses)
+    return len(examples), num_layers, model["num_heads"], max(queries), max(keys)
+
+
 def write_maps(stream: BinaryIO, maps: Maps) -> Maps:
     """Writes them in half precision, and returns them as they can be read again."""
     halves = {name: array.astype(np.float16) for name, array in maps.named().items()}
@@ -100,16 +106,33 @@ def write_maps(stream: BinaryIO, maps: Maps) -> Maps:
     return Maps(**{name: array.astype(np.float32) for name, array in halves.items()})
 
 
-def read_maps(file: Path) -> Maps:
-    """What `write_maps` wrote; its shapes are `fit`'s to check.
+def read_maps(file: Path, examples: Sequence[Example], model: Mapping[str, int], hypotheses: Tokens) -> Maps:
+    """What `write_maps` wrote, of these examples and this model: nothing is unpacked that is larger than they need.
 
     Raises:
-        ValueError: the file is not there, or damaged.
+        ValueError: the file is not there, or damaged; the message says how.
     """
-    if not file.is_file():  # a pipe would be waited for
-        raise ValueError("there is no such file")
     try:
-        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            return Maps(**{name: stored[name] for name in stored.files if name in Maps._fields})
-    except (OSError, EOFError, MemoryError, TypeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError("it holds no maps, or is damaged") from error
+        if not file.is_file():  # a pipe would be waited for
+            raise ValueError("there is no such file")
+        with zipfile.ZipFile(file) as entries:
+            names = {info.filename.removesuffix(".npy"): info for info in entries.infolist()}
+            if sum(info.file_size for info in names.values()) > max(MOST_UNPACKED, MOST_PACKED * file.stat().st_size):
+                raise ValueError("it would unpack to far more than it is")
+            known = [name for name in names if name in Maps._fields]
+            return Maps(
+                **{name: _read(entries, names[name], _shape(name, examples, model, hypotheses)) for name in known}
+            )
+    except (OSError, EOFError, KeyError, TypeError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{file}: cannot be read ({error})") from error
+
+
+def _read(entries: zipfile.ZipFile, info: zipfile.ZipInfo, shape: tuple[int, ...]) -> NDArray:
+    """One array of half precision; its header is believed only if it says what is expected."""
+    with entries.open(info) as entry:
+        if np.lib.format.read_magic(entry) != (1, 0):
+            raise ValueError(f"{info.filename} is of another format")
+        header = np.lib.format.read_array_header_1_0(entry)
+        if header != (shape, False, np.float16):
+            raise ValueError(f"{info.filename} has shape {header[0]} of {header[2]}, the index says {shape} of float16")
+        return np.frombuffer(entry.read(), np.float16).reshape(shape).astype(np.float32)

@@ -129,13 +129,10 @@ class StoredLog:
             )
         if self.folder is None:
             return self._maps[step]
-        file = self._step_file(step)
         try:
-            return arrays.fit(arrays.read_maps(file), self.examples, self.model, stored.hypothesis_tokens)
+            return arrays.read_maps(self._step_file(step), self.examples, self.model, stored.hypothesis_tokens)
         except ValueError as error:
-            raise ValueError(
-                f"{file}: cannot be read ({error}); delete it and its entry in index.json, or log the run again"
-            ) from error
+            raise ValueError(f"{error}; delete it and its entry in index.json, or log the run again") from error
 
     def lengths(self, name: str, step: int) -> tuple[list[int], list[int]]:
         """How many queries and how many keys each example has in these maps; `name` is a field of `Maps`."""
