@@ -118,9 +118,8 @@ def test_each_line_gets_its_own_translation_whatever_stands_around_it(lines: lis
 
 
 def test_one_text_in_the_place_of_lines_is_refused() -> None:
-    for method in (untrained().translate, untrained().translations):
-        with pytest.raises(ValueError, match=r"one text \('the dog'\) where many lines are asked for: put it into a l"):
-            method("the dog")
+    with pytest.raises(ValueError, match=r"one text \('the dog'\) where many lines are asked for: put it into a l"):
+        untrained().translate("the dog")
     assert len(untrained().translate(line for line in TEXTS)) == 3
 
 
@@ -283,14 +282,14 @@ def test_lines_without_the_tags_that_a_model_learned_with_are_counted(capsys: py
     )
 
 
-def test_packed_lines_are_unpacked_whatever_their_name_and_chunks_are_small_at_first(tmp_path: Path) -> None:
+def test_packed_lines_are_unpacked_whatever_their_name(tmp_path: Path) -> None:
     lines = [str(number) for number in range(5_000)]
     for name in ("in.txt", "in.txt.gz"):
         (tmp_path / name).write_bytes(gzip.compress("\n".join(lines).encode()))
         chunks, total = read_chunks(str(tmp_path / name))
         found = list(chunks)
         assert [line for chunk in found for line in chunk] == lines and total == 5_000
-        assert len(found[0]) == 64 and max(map(len, found)) == MOST
+        assert max(map(len, found)) == MOST
     (tmp_path / "in.txt.gz").write_bytes(b"the dog")
     with pytest.raises(ValueError, match="in.txt.gz: cannot be unpacked"):
         read_chunks(str(tmp_path / "in.txt.gz"))
