@@ -18,7 +18,7 @@ def assert_same(found: list[Hypothesis], wanted: list[Hypothesis]) -> None:
     assert [one.score for one in found] == pytest.approx([one.score for one in wanted], abs=1e-9)
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(seed=st.integers(0, 10_000), penalty=st.sampled_from([0.0, 0.5, 1.0, 2.0]))
 def test_a_wide_beam_finds_what_brute_force_finds(seed: int, penalty: float) -> None:
     model = random_model(seed, vocab_size=6)  # the special symbols and two others, and UNK
@@ -64,7 +64,7 @@ def by_hand(model: Transformer, row: list[int], limit: int, beam_size: int, pena
     return sorted(found, key=lambda one: (one.ended, one.ranked_by(penalty)), reverse=True)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 10_000),
     beam_size=st.integers(1, 5),

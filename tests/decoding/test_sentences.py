@@ -40,12 +40,12 @@ def two_threads() -> Iterator[None]:
 
 @each_method
 def test_nothing_depends_on_the_batch_nor_on_how_many_cores_decode(decode: dict, two_threads: None) -> None:
-    model = random_model().train()
-    alone = [decoded(model, [row], decode, numbers=[number])[0] for number, row in enumerate(sources())]
+    model, rows = random_model().train(), sources(11)
+    alone = [decoded(model, [row], decode, numbers=[number])[0] for number, row in enumerate(rows)]
     for batch_size in (4, 64):
         done: list[int] = []
-        assert_same(decoded(model, sources(), {"batch_size": batch_size, **decode}, progress=done.append), alone)
-        assert sum(done) == 23
+        assert_same(decoded(model, rows, {"batch_size": batch_size, **decode}, progress=done.append), alone)
+        assert sum(done) == 11
         assert model.training and torch.get_num_threads() == 2  # as before
     assert decoded(model, [], decode) == []
 
@@ -97,10 +97,6 @@ def test_each_row_has_a_limit_of_its_own_and_padding_beside_it_changes_nothing(b
     assert_same(search(src[1:], mask[1:], limits[1:]), found[1:])
     wide = torch.nn.functional.pad(src, (0, 9), value=PAD)
     assert_same(search(wide, wide != PAD, limits), found)
-    with pytest.raises(ValueError, match=r"max_lengths has 2 limits for 4 sources: give one for each"):
-        search(src, mask, [3, 4])
-    with pytest.raises(ValueError, match=r"max_lengths \(-1\) must not be negative"):
-        search(src, mask, [3, 4, -1, 2])
 
 
 @pytest.mark.parametrize("decode", [{}, {"beam_size": 4}])

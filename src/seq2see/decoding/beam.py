@@ -9,7 +9,6 @@ from seq2see.decoding.hypothesis import (
     Hypothesis,
     best_first,
     evaluation_mode,
-    limits_of,
     most_ids,
     next_log_probs,
 )
@@ -46,7 +45,8 @@ def beam_search(
         num_best: at most `beam_size`.
     """
     with evaluation_mode(model):
-        search = _Search(model, src, src_mask, limits_of(max_lengths, src), beam_size, length_penalty, num_best)
+        limits = torch.tensor(max_lengths, device=src.device, dtype=torch.int64)
+        search = _Search(model, src, src_mask, limits, beam_size, length_penalty, num_best)
         while len(search.rows):
             search.step()
     return [best_first(own, length_penalty)[:num_best] for own in search.found]

@@ -13,7 +13,6 @@ from seq2see.decoding.hypothesis import (
     Hypothesis,
     best_first,
     evaluation_mode,
-    limits_of,
     most_ids,
     next_log_probs,
 )
@@ -46,15 +45,12 @@ def greedy(
         src_mask: bool (B, S), True = a real token.
         max_lengths: for each row the most tokens to produce, EOS included.
         choose: another choice than the most probable token, such as a `Sampler`.
-
-    Raises:
-        ValueError: `max_lengths` is not one number of at least 0 for each row.
     """
     num_rows = src.shape[0]
     ids: list[list[int]] = [[] for _ in range(num_rows)]
     scores, ended = [0.0] * num_rows, [False] * num_rows
     with evaluation_mode(model):
-        limits = limits_of(max_lengths, src)
+        limits = torch.tensor(max_lengths, device=src.device, dtype=torch.int64)
         rows = torch.arange(num_rows, device=src.device)[limits > 0]
         limits, src_mask = limits[rows], src_mask[rows]
         memory = model.encode(src[rows], src_mask)

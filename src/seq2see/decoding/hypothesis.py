@@ -1,7 +1,7 @@
 """What decoding finds, how long it may get, and what all methods of decoding share."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -90,19 +90,6 @@ def evaluation_mode(model: torch.nn.Module) -> Iterator[None]:
             yield
     finally:
         model.train(training)
-
-
-def limits_of(max_lengths: Sequence[int], src: Tensor) -> Tensor:
-    """The limits of the rows of a source (B, S), int64 (B,).
-
-    Raises:
-        ValueError: there is not one for each row, or one is negative.
-    """
-    if len(max_lengths) != len(src):
-        raise ValueError(f"max_lengths has {len(max_lengths)} limits for {len(src)} sources: give one for each")
-    if min(max_lengths, default=0) < 0:
-        raise ValueError(f"max_lengths ({min(max_lengths)}) must not be negative")
-    return torch.tensor(max_lengths, device=src.device, dtype=torch.int64)
 
 
 def most_ids(model: Transformer) -> int:
