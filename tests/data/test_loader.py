@@ -46,7 +46,7 @@ def ids_of(loader):
     return [batch.ids.tolist() for batch in loader]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=25)
 @given(lengths, sizes, st.booleans())
 def test_every_pair_comes_once_an_epoch_in_as_many_batches_as_are_said_and_none_is_larger(lengths, size, shuffle):
     buckets = buckets_of(lengths, shuffle=shuffle, **size)
