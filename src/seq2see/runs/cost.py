@@ -51,7 +51,7 @@ class Cost:
         """For the summary."""
         parts = [f"{self.step_flops / 1e9:,.1f} GFLOP a step", f"{self.tokens_per_second:,.0f} target tokens/s"]
         if self.matrix_peak:
-            parts.append(f"{self.flops_per_second / self.matrix_peak:.0%} of the peak")
+            parts.append(f"{self.flops_per_second / self.matrix_peak:.0%} of peak")
         if self.peak_memory:
             parts.append(f"{self.peak_memory / 2**20:,.0f} MiB")
         return ", ".join(parts)
