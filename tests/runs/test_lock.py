@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ Overrides = Callable[..., list[str]]
 
 def start(overrides: list[str]) -> subprocess.Popen[str]:
     command = [sys.executable, str(ROOT / "scripts" / "train.py"), *overrides]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
@@ -44,12 +45,15 @@ def test_of_two_processes_one_goes_on_and_the_other_is_told_who_does(tmp_path: P
     first = start(short_run(folder, *slow))
     wait_for((folder / "checkpoints" / "last.ckpt").exists, first)
     first.kill()  # its workers are still there for a while, and hold nobody up
-    first.communicate()
+    first.wait(60)
     assert (folder / ".lock").exists()
 
     more = ["trainer.max_steps=150", "trainer.val_check_interval=50", "data.num_workers=0"]
     both = [start([f"resume={folder}", *more]) for _ in range(2)]
     said = [process.communicate(timeout=120)[1] for process in both]
+    with suppress(ProcessLookupError):
+        os.killpg(first.pid, signal.SIGKILL)  # a worker that is amid handing over a batch would wait for its reader
+    first.communicate(timeout=60)
 
     assert sorted(process.returncode for process in both) == [0, 2], said
     loser = next(number for number, process in enumerate(both) if process.returncode == 2)
