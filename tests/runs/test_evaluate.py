@@ -308,3 +308,12 @@ def test_what_is_shown_fits_into_80_columns_and_is_said_once(
     ):  # fmt: skip
         assert any(part in line for line in lines), part
     assert " ".join(" ".join(lines).split()).count("1 blank line skipped") == 1
+
+
+@pytest.mark.slow
+def test_a_trained_copy_model_is_right_told_and_free(tmp_path: Path) -> None:
+    run = tmp_path / "copy"
+    train_run(compose_options("train", ["task=copy", "attention_log.enabled=false", f"run_dir={run}"]))
+    evaluation, _ = evaluate(EvaluateOptions(ckpt=str(run), baselines=False))
+    for row in evaluation.details["forced_and_free"].values():
+        assert row["forced"] >= 0.99 and row["free"] >= 0.99
