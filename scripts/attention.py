@@ -27,12 +27,10 @@ Settings:
   accelerator=auto or cpu, gpu
 
 Links, one sentence a line:
-  gold=            true links: i-j sure, ipj or i?j possible; source word i, target word j
+  gold=            true links: i-j sure, ipj or i?j possible; source word i, target word j, from 0
   hypothesis=      links to score, in the same form or as translate.py writes tsv and jsonl
   reverse=         links of the other direction, target word first, as its model writes them: adds
                    intersection, union and grow-diag-final-and
-  reverse_turned=false      true: they are source word first already, as fast_align -r writes them
-  index_base=0     or 1: the number of the first word (translate.py counts from 0)
 """
 
 from seq2see.runs.shell import main

@@ -13,7 +13,6 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmark.figure import Figure
-from seq2see.maps import AttentionLog
 from seq2see.options import BenchmarkOptions
 
 STEPS_SHOWN = 8  # moves of the slider that are timed
@@ -46,15 +45,13 @@ def figures(options: BenchmarkOptions) -> Iterator[Figure]:
 
 
 def _logging(folder: Path, rounds: int) -> Iterator[Figure]:
-    """What the log takes of a default run: of the training itself, and of the processor beside it."""
-    import torch
-
+    """What the log takes of a default run."""
     from seq2see.runs.config import compose_options
     from seq2see.runs.train import train_run
     from seq2see.training.log_attention import LogAttention
 
     attention = import_module("seq2see.training.log_attention")
-    waits, beside = _Watch(time.perf_counter), _Watch(time.thread_time)
+    waits = _Watch(time.perf_counter)
     calls: list[tuple[Any, Any, Any]] = []  # model, batch and limit of the first snapshot, and of the last
 
     def kept(model: Any, batch: Any, *, limit: Any) -> Any:
@@ -62,19 +59,12 @@ def _logging(folder: Path, rounds: int) -> Iterator[Figure]:
         return attention_snapshot(model, batch, limit=limit)
 
     attention_snapshot = attention.snapshot
-    with (
-        waits.on(LogAttention, "_store"),
-        waits.on(LogAttention, "await_writer"),
-        beside.on(attention, "head_effects"),
-        beside.on(AttentionLog, "append"),
-        patch.object(attention, "snapshot", beside.of(kept)),
-    ):
+    with waits.on(LogAttention, "store"), patch.object(attention, "snapshot", kept):
         begin = time.perf_counter()
         train_run(compose_options("train", [f"run_dir={folder}"]))
         seconds = time.perf_counter() - begin
-    shared = sum(beside.seconds) / torch.get_num_threads()
-    share = 100 * (sum(waits.seconds) + shared) / seconds
-    note = f"of {seconds:.0f} s: {sum(waits.seconds):.2f} s in its way, {shared:.2f} s of all cores beside it"
+    share = 100 * sum(waits.seconds) / seconds
+    note = f"of {seconds:.0f} s: {sum(waits.seconds):.2f} s"
     yield Figure("maps", "logging, share of a default run", share, "%", note=note)
     for name, (model, batch, limit) in zip(("untrained", "trained"), calls, strict=True):
         alone = _Watch(time.perf_counter)

@@ -34,10 +34,8 @@ def figures(options: BenchmarkOptions) -> Iterator[Figure]:
     """Seconds of new processes, from the command on."""
     scripts = Path(__file__).parents[1]
     for command in COMMANDS:
-        script = scripts / f"{command}.py"
-        if script.is_file():  # not beside an installed wheel
-            seconds = _median([sys.executable, str(script), "--help"], options.rounds)
-            yield Figure("start", f"{command}.py --help", seconds, "s")
+        seconds = _median([sys.executable, str(scripts / f"{command}.py"), "--help"], options.rounds)
+        yield Figure("start", f"{command}.py --help", seconds, "s")
     alone = _median([sys.executable, "-c", IMPORTS], options.rounds)
     yield Figure("start", "import torch, lightning", alone, "s", note="what no training run can do without")
     first = median(_first_step() for _ in range(options.rounds))

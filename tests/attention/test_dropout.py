@@ -1,6 +1,5 @@
 """Dropout drops at the rate that it says, every number on its own, and the same numbers forward and backward."""
 
-import itertools
 from collections.abc import Callable
 
 import pytest
@@ -12,9 +11,9 @@ from seq2see.attention import DotProductAttention, Dropout
 SIDE = 1_000
 
 
-def kept(p: float, seed: int, shape: tuple[int, ...] = (SIDE, SIDE)) -> torch.Tensor:
+def kept(p: float, seed: int) -> torch.Tensor:
     torch.manual_seed(seed)
-    return Dropout(p)(torch.ones(shape)) != 0
+    return Dropout(p)(torch.ones(SIDE, SIDE)) != 0
 
 
 @pytest.mark.parametrize(("p", "rate"), [(0.1, 26 / 256), (0.3, 77 / 256), (0.5, 0.5), (0.9, 230 / 256), (0.01, 0.01)])
@@ -27,50 +26,34 @@ def test_the_rate_is_exact_and_the_mean_stays(p: float, rate: float) -> None:
     assert float(dropped.mean()) == pytest.approx(1.0, abs=off / (1 - rate))
 
 
-@pytest.mark.parametrize("distance", [1, 2, 3, 4, 7, 8, 16, 64, SIDE])
-def test_neighbours_are_independent_at_any_distance(distance: int) -> None:
+def test_neighbours_are_independent_at_any_distance() -> None:
     ones = kept(0.3, 0).flatten().double() - (1 - 77 / 256)
-    correlation = float((ones[:-distance] * ones[distance:]).mean() / ones.var())
-    assert abs(correlation) < 5 / SIDE
+    for distance in (1, 2, 3, 4, 7, 8, 16, 64, SIDE):
+        correlation = float((ones[:-distance] * ones[distance:]).mean() / ones.var())
+        assert abs(correlation) < 5 / SIDE, distance
 
 
-def test_layers_and_steps_draw_anew() -> None:
-    torch.manual_seed(0)
-    first, second = Dropout(0.5), Dropout(0.5)
-    x = torch.ones(SIDE, SIDE)
-    draws = [layer(x) != 0 for _ in range(2) for layer in (first, second)]
-    for one, other in itertools.combinations(draws, 2):
-        assert float((one == other).double().mean()) == pytest.approx(0.5, abs=0.005)
+def test_a_seed_repeats_it_and_another_call_or_seed_draws_anew() -> None:
+    first, again = kept(0.5, 7), kept(0.5, 7)
+    assert torch.equal(first, again)
+    for other in (Dropout(0.5)(torch.ones(SIDE, SIDE)) != 0, kept(0.5, 8)):
+        assert float((first == other).double().mean()) == pytest.approx(0.5, abs=0.005)
 
 
-def test_a_seed_repeats_it_and_another_does_not() -> None:
-    assert torch.equal(kept(0.1, 7), kept(0.1, 7))
-    assert not torch.equal(kept(0.1, 7), kept(0.1, 8))
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("shape", [(3,), (5, 7), (2, 3, 8), (0, 4), ()])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(3,), (5, 7), (0, 4), ()])
 def test_the_gradient_is_dropped_and_scaled_where_the_number_was(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     x = torch.randn(shape).to(dtype).requires_grad_()
-    y = Dropout(0.4)(x)
-    assert y.dtype == dtype and y.shape == x.shape
-    (gradient,) = torch.autograd.grad(y, x, torch.ones_like(y))
-    torch.testing.assert_close(gradient * x, y)
+    for view in (x, x.mT) if x.ndim > 1 else (x,):
+        y = Dropout(0.4)(view)
+        assert y.dtype == dtype and y.shape == view.shape
+        (gradient,) = torch.autograd.grad(y, view, torch.ones_like(y))
+        torch.testing.assert_close(gradient * view, y)
+    assert Dropout(0.4).eval()(x) is x and Dropout(0.0)(x) is x
 
 
-def test_a_view_of_any_strides_is_dropped_like_any_other() -> None:
-    torch.manual_seed(0)
-    x = torch.randn(40, 50).t()
-    y = Dropout(0.5)(x)
-    torch.testing.assert_close(y[y != 0], 2 * x[y != 0])
-
-
-def test_nothing_is_dropped_in_evaluation_or_without_a_probability() -> None:
-    x = torch.randn(3, 4)
-    assert Dropout(0.5).eval()(x) is x and Dropout(0.0)(x) is x
-
-
+@pytest.mark.slow  # so long does torch take to load its compiler
 def test_under_a_compiler_it_is_torchs_own() -> None:
     compiled = torch.compile(Dropout(0.5), backend="eager", fullgraph=True)
     torch.manual_seed(0)

@@ -1,6 +1,7 @@
 """One mask convention, and the adapters from the others."""
 
 import math
+import re
 
 import pytest
 import torch
@@ -23,7 +24,7 @@ def test_ones_are_visible_as_in_hugging_face_and_true_is_hidden_as_in_torch(dtyp
     assert torch.equal(mask_from_hidden((~VISIBLE).to(dtype)), VISIBLE)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 @pytest.mark.parametrize("lowest", ["inf", "finfo", "-1e4"])
 def test_additive_masks_hide_what_they_push_down(dtype, lowest):
     number = {"inf": float("-inf"), "finfo": torch.finfo(dtype).min, "-1e4": -1e4}[lowest]
@@ -48,25 +49,19 @@ def test_numbers_that_an_adapter_does_not_know_are_refused(adapter, numbers, mes
         adapter(torch.tensor(numbers))
 
 
-@pytest.mark.parametrize("attention", ["function", "module"])
-@pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
-def test_a_mask_that_is_not_boolean_is_refused_and_the_adapters_are_named(attention, dtype):
+@pytest.mark.parametrize("attend", [scaled_dot_product_attention, MultiHeadAttention(4, 2)])
+def test_a_mask_that_is_not_boolean_is_refused_and_the_adapters_are_named(attend):
     x = torch.randn(2, 3, 4)
-    attend = scaled_dot_product_attention if attention == "function" else MultiHeadAttention(4, 2)
-    with pytest.raises(ValueError, match=f"not {dtype}: convert with mask_from_ones, mask_from_hidden or"):
-        attend(x, x, x, VISIBLE.to(dtype))
+    with pytest.raises(ValueError, match="not torch.int64: convert with mask_from_ones, mask_from_hidden or"):
+        attend(x, x, x, VISIBLE.long())
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (2, 4), (4, 5), (2, 3, 5), (5,), (), (2, 4, 1), (3, 4, 5), (2, 3, 4, 5)])
-@pytest.mark.parametrize("need_weights", [False, True])
-def test_a_mask_of_another_shape_is_refused_with_both_shapes_named(shape, need_weights):
-    attention = MultiHeadAttention(4, 2)
+def test_a_mask_of_another_shape_is_refused_with_both_shapes_named(shape):
     query, memory = torch.randn(2, 4, 4), torch.randn(2, 5, 4)
-    mask = torch.ones(shape, dtype=torch.bool)
-    with pytest.raises(ValueError) as error:
-        attention(query, memory, memory, mask, need_weights=need_weights)
-    assert str(tuple(shape)) in str(error.value)
-    assert "(B, S) = (2, 5) or (B, T, S) = (2, 4, 5)" in str(error.value)
+    message = re.escape(str(shape)) + r".*\(B, S\) = \(2, 5\) or \(B, T, S\) = \(2, 4, 5\)"
+    with pytest.raises(ValueError, match=message):
+        MultiHeadAttention(4, 2)(query, memory, memory, torch.ones(shape, dtype=torch.bool))
 
 
 @pytest.mark.parametrize("shape", [(2, 5), (1, 5), (2, 4, 5), (1, 4, 5), (2, 1, 5), (2, 3, 4, 5), (1, 1, 4, 5)])

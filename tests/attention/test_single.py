@@ -12,8 +12,6 @@ from seq2see.attention import (
     AdditiveAttention,
     DotProductAttention,
     ScaledDotProductAttention,
-    mask_from_hidden,
-    mask_from_ones,
     scaled_dot_product_attention,
 )
 
@@ -47,7 +45,7 @@ def scaled_dot(query, key):
     return dot(query, key) / math.sqrt(len(query))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(SIZES, SIZES, SIZES, SIZES, SIZES, SEEDS)
 def test_dot_product_attention_is_the_formula_for_any_shapes_and_mask(
     batch, num_queries, num_keys, width, value_width, seed
@@ -58,11 +56,14 @@ def test_dot_product_attention_is_the_formula_for_any_shapes_and_mask(
     expected = by_hand(scaled_dot, query, key, value, lambda b, t, s: bool(mask[b, t, s]))
     for attend in (scaled_dot_product_attention, ScaledDotProductAttention(), DotProductAttention(scaled=True)):
         assert_same(attend(query, key, value, mask), expected)
+    with_heads = [x[:, None].expand(-1, 2, -1, -1) for x in (query, key, value)]
+    for found, one in zip(scaled_dot_product_attention(*with_heads, mask), expected, strict=True):
+        assert_same(found, one[:, None].expand_as(found))
     expected = by_hand(dot, query, key, value, lambda b, t, s: True)
     assert_same(DotProductAttention()(query, key, value), expected)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=10)
 @given(SIZES, SIZES, SIZES, SIZES, SIZES, SIZES, SEEDS)
 def test_additive_attention_is_the_formula_of_bahdanau(
     batch, num_queries, num_keys, query_width, key_width, hidden_width, seed
@@ -78,15 +79,6 @@ def test_additive_attention_is_the_formula_of_bahdanau(
 
     with torch.no_grad():
         assert_same(attention(query, key, value), by_hand(score, query, key, value, lambda b, t, s: True))
-
-
-@pytest.mark.parametrize(("adapter", "hidden_is"), [(mask_from_ones, 0), (mask_from_hidden, 1)])
-def test_the_documents_masks_come_in_through_their_adapters(adapter, hidden_is):
-    query, key, value = normal(2, 3, 4), normal(2, 5, 4, seed=1), normal(2, 5, 6, seed=2)
-    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]]) ^ hidden_is
-    scores = query @ key.transpose(1, 2) / math.sqrt(4)
-    weights = scores.masked_fill(mask[:, None] == hidden_is, -1e9).softmax(-1)
-    assert_same(ScaledDotProductAttention()(query, key, value, adapter(mask)), (weights @ value, weights))
 
 
 @pytest.mark.parametrize(("num_queries", "num_keys"), [(4, 4), (1, 4), (2, 5), (5, 2)])
@@ -109,35 +101,8 @@ def test_weights_are_those_before_dropout_and_dropout_acts_in_training_alone():
     assert_same(attention.eval()(query, key, value), (weights, weights))
 
 
-@pytest.mark.parametrize("make", [ScaledDotProductAttention, DotProductAttention, lambda: AdditiveAttention(4)])
-@settings(deadline=None, max_examples=30)
-@given(SIZES, SIZES, SIZES, SEEDS)
-def test_rows_sum_to_one_or_are_zero_without_keys_and_their_gradients_with_them(
-    make, batch, num_queries, num_keys, seed
-):
-    torch.manual_seed(seed)
-    query, key = (normal(batch, length, 4, seed=seed + length).requires_grad_() for length in (num_queries, num_keys))
-    mask = torch.rand(batch, num_queries, num_keys) < 0.4
-    mask[0, 0] = False
-    context, weights = make().double()(query, key, key, mask)
-    assert_same(weights.sum(-1), mask.any(-1).double())
-    assert (weights[~mask] == 0).all() and (context[~mask.any(-1)] == 0).all()
-    (context.sum() + weights.square().sum()).backward()
-    assert query.grad.isfinite().all() and (query.grad[~mask.any(-1)] == 0).all()
-    assert key.grad.isfinite().all() and (key.grad[~mask.any(1)] == 0).all()
-
-
 def test_large_dot_products_do_not_overflow_float16_when_they_are_scaled():
     query = torch.full((1, 2, 256), 20.0, dtype=torch.float16)  # 20 * 20 * 256 > 65,504
     context, weights = scaled_dot_product_attention(query, query, query)
     torch.testing.assert_close(weights, torch.full((1, 2, 2), 0.5, dtype=torch.float16))
     torch.testing.assert_close(context, query)
-
-
-def test_a_head_dimension_is_carried_along():
-    query, key, value = normal(2, 3, 4, 5), normal(2, 3, 6, 5, seed=1), normal(2, 3, 6, 7, seed=2)
-    mask = torch.rand(2, 6) < 0.7
-    found = scaled_dot_product_attention(query, key, value, mask)
-    for head in range(3):
-        expected = scaled_dot_product_attention(query[:, head], key[:, head], value[:, head], mask)
-        assert_same([part[:, head] for part in found], list(expected))

@@ -46,7 +46,7 @@ def ids_of(loader):
     return [batch.ids.tolist() for batch in loader]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=25)
 @given(lengths, sizes, st.booleans())
 def test_every_pair_comes_once_an_epoch_in_as_many_batches_as_are_said_and_none_is_larger(lengths, size, shuffle):
     buckets = buckets_of(lengths, shuffle=shuffle, **size)
@@ -60,17 +60,6 @@ def test_every_pair_comes_once_an_epoch_in_as_many_batches_as_are_said_and_none_
         else:
             counts = sorted(len(batch) for batch in batches)
             assert counts[1:] == [size["batch_size"]] * (len(counts) - 1)
-
-
-def test_many_pools_by_tokens_have_the_same_number_of_batches_in_every_epoch():
-    lengths = np.random.default_rng(0).integers(1, 40, (5000, 2)).tolist()
-    buckets = buckets_of(lengths, batch_tokens=200)
-
-    for epoch in range(6):
-        buckets.set_epoch(epoch)
-        batches = list(buckets)
-        assert len(batches) == len(buckets)
-        assert sorted(sum(batches, [])) == list(range(5000))
 
 
 @pytest.mark.parametrize(("size", "most"), [({"batch_size": 32}, 1.25), ({"batch_tokens": 1000}, 1.05)])
@@ -121,7 +110,7 @@ def test_exactly_one_positive_size_is_wanted(sizes, said, pairs):
         make_loader(pairs, shuffle=True, seed=0, **sizes)
 
 
-@pytest.mark.parametrize(("start", "num_workers"), [("fork", 2), ("spawn", 1)])
+@pytest.mark.parametrize(("start", "num_workers"), [("fork", 2), pytest.param("spawn", 1, marks=pytest.mark.slow)])
 def test_workers_give_the_same_batches_in_the_same_order(pairs, start, num_workers):
     if start not in torch.multiprocessing.get_all_start_methods():
         pytest.skip(f"this system does not {start}")
@@ -157,8 +146,7 @@ def test_each_iteration_is_the_next_epoch_also_after_one_that_was_left_early(pai
     assert ids_of(loader) == epochs[2]
 
 
-@pytest.mark.parametrize("num_workers", [0, 2])
-@pytest.mark.parametrize("consumed", [1, 11, 15])
+@pytest.mark.parametrize(("num_workers", "consumed"), [(0, 1), (2, 11), (0, 15)])
 def test_a_saved_position_goes_on_with_the_batch_after_the_last_consumed_one(pairs, num_workers, consumed):
     def loader():
         return make_loader(pairs, batch_size=100, shuffle=True, seed=0, num_workers=num_workers)

@@ -1,4 +1,4 @@
-"""A planted log: twelve English-German pairs whose attention forms from noise to a crossing alignment in 16 steps."""
+"""A planted log: four English-German pairs whose attention forms from noise to a crossing alignment in 16 steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from seq2see.maps import AttentionLog, Example, Maps
-from seq2see.maps.arrays import KINDS, lengths, visible
+from seq2see.maps.arrays import KINDS, visible
 from seq2see.maps.measures import HeadEffects
 from seq2see.options import ModelOptions
 from seq2see.transformer import Transformer
@@ -26,22 +26,10 @@ PAIRS = (
     ),
     ("tomorrow my friend will read the newspaper", "morgen wird mein Freund die Zeitung lesen", (0, 3, 1, 2, 5, 6, 4)),
     ("we believe that the child loves the cat", "wir glauben dass das Kind die Katze liebt", (0, 1, 2, 3, 4, 6, 7, 5)),
-    (
-        "yesterday the woman gave the man a long letter",
-        "gestern gab die Frau dem Mann einen langen Brief",
-        (0, 3, 1, 2, 4, 5, 6, 7, 8),
-    ),
-    ("the girl does not see the bird", "das Mädchen sieht den Vogel nicht", (0, 1, 4, 5, 6, 3)),
-    ("he can hear the loud music well", "er kann die laute Musik gut hören", (0, 1, 3, 4, 5, 6, 2)),
-    ("often the young farmer drinks cold milk", "oft trinkt der junge Bauer kalte Milch", (0, 4, 1, 2, 3, 5, 6)),
-    ("I know that she has found the key", "ich weiß dass sie den Schlüssel gefunden hat", (0, 1, 2, 3, 6, 7, 5, 4)),
-    ("the blue car is fast", "das blaue Auto ist schnell", (0, 1, 2, 3, 4)),
-    ("here the tall tree grows slowly", "hier wächst der hohe Baum langsam", (0, 4, 1, 2, 3, 5)),
-    ("you should open the heavy door now", "du solltest jetzt die schwere Tür öffnen", (0, 1, 6, 3, 4, 5, 2)),
 )
 
 
-def planted_examples(pairs: Sequence[tuple[str, str, Sequence[int]]] = PAIRS) -> list[Example]:
+def planted_examples() -> list[Example]:
     """The pairs as they stand in a log."""
     return [
         Example(
@@ -52,7 +40,7 @@ def planted_examples(pairs: Sequence[tuple[str, str, Sequence[int]]] = PAIRS) ->
             target_tokens=(*target.split(), "<eos>"),
             links=tuple((position, row) for row, position in enumerate(order)),
         )
-        for number, (source, target, order) in enumerate(pairs)
+        for number, (source, target, order) in enumerate(PAIRS)
     ]
 
 
@@ -64,43 +52,22 @@ def softmax(logits: np.ndarray, visible: np.ndarray) -> np.ndarray:
     return (powers / np.maximum(powers.sum(-1, keepdims=True), 1e-30)).astype(np.float32)
 
 
-def planted_maps(log: AttentionLog, step: int, seed: int = 0) -> Maps:
-    """What a model that learns to align could attend to after `step` steps."""
+def planted_maps(log: AttentionLog, step: int) -> Maps:
+    """Noise in which, step by step, layer 2's third head aligns rows that predict, and its fourth rows that read."""
     maps = []
     for number, kind in enumerate(KINDS):
         cells = visible(kind, log.examples)
         num_layers = log.model["num_encoder_layers" if kind == "encoder" else "num_decoder_layers"]
-        learned = np.zeros((len(cells), num_layers, log.model["num_heads"], *cells.shape[1:]), np.float32)
-        for index, (example, *sizes) in enumerate(zip(log.examples, *lengths(kind, log.examples), strict=True)):
-            for layer, head in np.ndindex(learned.shape[1:3]):
-                wanted = _wanted_keys(kind, layer, head, *sizes, example.links or ())
-                learned[index, layer, head, np.arange(sizes[0]), wanted] = 1
-        noise = np.random.default_rng([seed, number]).normal(size=learned.shape)
-        later = np.random.default_rng([seed, number, step]).normal(size=learned.shape)
-        layers, heads = np.indices(learned.shape[1:3])
-        start = np.array([[3.6, 4.6, 5.0, 4.2], [5.2, 4.4, 4.8, 5.8]])[layers % 2, heads % 4]
-        sharp = (1 / (1 + np.exp(-2.2 * (np.log(step + 1) - start))))[None, :, :, None, None]
-        logits = 0.9 * noise * (1 - 0.3 * sharp) + 0.15 * later + 5.2 * sharp * learned
+        shape = (len(cells), num_layers, log.model["num_heads"], *cells.shape[1:])
+        logits = np.random.default_rng([number, step]).normal(size=shape)
+        if kind == "cross" and shape[1:3] == (2, 4):
+            for own, example in zip(logits[:, 1], log.examples, strict=True):
+                own[3, 0, 1] += np.log(step + 1)
+                for source, target in example.links or ():
+                    own[2, target, source] += np.log(step + 1)
+                    own[3, target + 1, source] += np.log(step + 1)
         maps.append(softmax(logits, cells[:, None, None]))
     return Maps(*maps)
-
-
-def _wanted_keys(
-    kind: str, layer: int, head: int, num_queries: int, num_keys: int, links: Sequence[tuple[int, int]]
-) -> np.ndarray:
-    rows, last = np.arange(num_queries), num_keys - 1
-    role = (head + 2 * layer) % 4
-    if kind == "encoder":
-        return [np.maximum(rows - 1, 0), np.minimum(rows + 1, last), rows, np.full(num_queries, last)][role]
-    if kind == "decoder":
-        return [np.maximum(rows - 1, 0), np.zeros_like(rows), rows, np.maximum(rows - 2, 0)][role]
-    aligned = np.full(num_queries, last)
-    for source, target in links:
-        aligned[target] = source
-    shifted = np.concatenate([[last], aligned[:-1]])
-    if layer == 1:
-        return [np.full(num_queries, last), np.minimum(rows, last), aligned, shifted][head % 4]
-    return [aligned, np.minimum(rows, last), np.full(num_queries, last), np.minimum(rows + 1, last)][head % 4]
 
 
 def with_variants(log: AttentionLog, maps: Maps, hypotheses: Sequence[str], step: int) -> tuple[Maps, list[list[str]]]:

@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,13 +29,13 @@ def browser() -> Iterator:
         running.close()
 
 
-@pytest.fixture
-def open_html(browser, tmp_path: Path) -> Iterator[Callable]:
-    """Opens a page of this text; at the end no error may have been logged and no request made."""
+@contextmanager
+def tabs_of(browser, folder: Path) -> Iterator[Callable]:
+    """Opens pages of any text; at the end no error may have been logged and no request made."""
     contexts, complaints = [], []
 
     def open_page(html: str, *, address: str = "", width: int = 1280, height: int = 800, scheme: str = "light"):
-        file = tmp_path / "page.html"
+        file = folder / "page.html"
         file.write_text(html, encoding="utf-8")
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True)
         contexts.append(context)
@@ -50,6 +51,22 @@ def open_html(browser, tmp_path: Path) -> Iterator[Callable]:
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+@pytest.fixture
+def open_html(browser, tmp_path: Path) -> Iterator[Callable]:
+    with tabs_of(browser, tmp_path) as open_page:
+        yield open_page
+
+
+def go(tab, address: str) -> None:
+    """Pastes another view into the address."""
+    turn = tab.evaluate("document.documentElement.dataset.turn")
+    if tab.evaluate(
+        "(to) => { const old = location.hash; location.hash = to; return location.hash !== old; }", address
+    ):
+        until(tab, f"document.documentElement.dataset.turn !== '{turn}'")
+    settle(tab)
 
 
 def settle(tab) -> None:

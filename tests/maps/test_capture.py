@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from planted_log import small_model
 
 from seq2see.data import Batch
-from seq2see.decoding import Hypothesis, LengthLimit, greedy
+from seq2see.decoding import LengthLimit
 from seq2see.maps import AttentionLog, Example, Maps
 from seq2see.maps.arrays import KINDS, visible
 from seq2see.maps.capture import capture, fed_back, snapshot
@@ -32,8 +33,8 @@ LIMIT = LengthLimit(ratio=1.0, slack=3)
     ],
     ids=str,
 )
-def test_rows_sum_to_one_and_hidden_cells_are_zero_whatever_the_model(options: dict, batch: Batch, make_model) -> None:
-    maps, hypotheses = snapshot(make_model(**options), batch, limit=LIMIT)
+def test_rows_sum_to_one_and_hidden_cells_are_zero_whatever_the_model(options: dict, batch: Batch) -> None:
+    maps, hypotheses = snapshot(small_model(**options), batch, limit=LIMIT)
     log, tokens = log_of(batch), labels(hypotheses)
     log.append(0, maps, hypothesis_tokens=tokens)
     assert set(maps.named()) == set(Maps._fields)
@@ -48,8 +49,8 @@ def test_rows_sum_to_one_and_hidden_cells_are_zero_whatever_the_model(options: d
 
 
 @pytest.mark.parametrize("num_kv_heads", [2, 1])
-def test_a_norm_is_the_length_of_what_a_key_adds_to_the_output(batch: Batch, make_model, num_kv_heads: int) -> None:
-    model = make_model(num_kv_heads=num_kv_heads).eval()
+def test_a_norm_is_the_length_of_what_a_key_adds_to_the_output(batch: Batch, num_kv_heads: int) -> None:
+    model = small_model(num_kv_heads=num_kv_heads).eval()
     attention = model.decoder_layers[0].cross_attention.attention  # pyright: ignore
     torch.nn.init.normal_(attention.v_proj.bias)
     torch.nn.init.normal_(attention.out_proj.bias)
@@ -68,8 +69,8 @@ def test_a_norm_is_the_length_of_what_a_key_adds_to_the_output(batch: Batch, mak
         np.testing.assert_allclose(maps.cross_norm[pair, 0, head, query], np.array(added) / sum(added), atol=1e-5)
 
 
-def test_norms_are_weights_where_all_keys_give_the_same_and_nothing_where_nothing_is_added(batch, make_model) -> None:
-    model = make_model()
+def test_norms_are_weights_where_all_keys_give_the_same_and_nothing_where_nothing_is_added(batch) -> None:
+    model = small_model()
     value = model.decoder_layers[0].cross_attention.attention.v_proj
     torch.nn.init.zeros_(value.weight)
     torch.nn.init.ones_(value.bias)
@@ -79,8 +80,8 @@ def test_norms_are_weights_where_all_keys_give_the_same_and_nothing_where_nothin
     assert (maps.encoder_norm[:, 1] == 0).all() and maps.encoder_norm[:, 0].any()
 
 
-def test_own_outputs_are_decoded_and_fed_back_and_nothing_is_left_behind(batch: Batch, make_model) -> None:
-    model = make_model().train()
+def test_own_outputs_are_decoded_and_fed_back_and_nothing_is_left_behind(batch: Batch) -> None:
+    model = small_model().train()
     torch.nn.init.normal_(model.output_proj.weight)
     before, weights = torch.get_rng_state(), {name: value.clone() for name, value in model.state_dict().items()}
     maps, hypotheses = snapshot(model, batch, limit=LIMIT)
@@ -99,37 +100,8 @@ def test_own_outputs_are_decoded_and_fed_back_and_nothing_is_left_behind(batch: 
     np.testing.assert_array_equal(maps.cross, capture(model, batch).cross)
 
 
-def test_an_output_that_is_the_reference_is_told_without_decoding(
-    batch: Batch, make_model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = make_model()
-    torch.manual_seed(4)
-    torch.nn.init.normal_(model.output_proj.weight)
-    limits = [LIMIT.of(length) for length in batch.src_mask.sum(1).tolist()]
-    said = greedy(model, batch.src, batch.src_mask, max_lengths=limits)
-    assert said[2].ended and said[2].ids and not said[1].ended
-    own_words = fed_back(batch, [own._replace(ended=True) for own in said])
-    own_words.tgt_out[0, 0] = 5 if own_words.tgt_out[0, 0] != 5 else 6  # the first pair's output is another one
-    decoded = []
-
-    def watched(model, src, *rest, **options) -> list[Hypothesis]:
-        decoded.extend(src.tolist())
-        return greedy(model, src, *rest, **options)
-
-    monkeypatch.setattr("seq2see.maps.capture.greedy", watched)
-    _, found = snapshot(model, own_words, limit=LIMIT)
-    assert [own[::2] for own in found] == [own[::2] for own in said]
-    assert [own.score for own in found] == pytest.approx([own.score for own in said], abs=1e-5)
-    wanted = [row for row, own in enumerate(said) if row == 0 or not own.ended]  # cut at the limit, or wrong
-    assert decoded == batch.src[wanted].tolist()
-    short = LengthLimit(ratio=0.0, slack=1)
-    cut = greedy(model, batch.src, batch.src_mask, max_lengths=[short.of(length) for length in range(1, 4)])
-    _, found = snapshot(model, own_words, limit=short)
-    assert [own[::2] for own in found] == [own[::2] for own in cut], "the limit holds for references too"
-
-
-def test_maps_are_those_of_the_pair_in_any_batch_and_norms_only_if_asked_for(batch: Batch, make_model) -> None:
-    model = make_model()
+def test_maps_are_those_of_the_pair_in_any_batch_and_norms_only_if_asked_for(batch: Batch) -> None:
+    model = small_model()
     alone, together = capture(model, Batch(*(part[:1] for part in batch)), norms=True), capture(model, batch)
     assert set(together.named()) == set(KINDS)
     for kind in KINDS:

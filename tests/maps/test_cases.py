@@ -189,10 +189,3 @@ def test_the_page_is_one_file_whose_data_cannot_end_its_script():
     assert not re.search(r"""(?:src|href)=["'](?!#)""", html)
     data = json.loads(html.split('id="data">')[1].split("</script>")[0])
     assert data["cases"][0]["sourceTokens"][0] == "</script><script>alert(1)</script>"
-
-
-def test_a_page_too_large_has_the_mean_of_each_layer_alone(monkeypatch: pytest.MonkeyPatch):
-    whole = len(render(planted_cases(), about=ABOUT))
-    monkeypatch.setattr("seq2see.maps.cases.MOST_CELLS", 10)
-    html = render(planted_cases(), about=ABOUT)
-    assert len(html) < whole and '"heads":0' in html

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planted_log import planted_log
 
 from seq2see.maps import Example, measures
 from seq2see.maps.measures import baselines, summary
@@ -43,8 +44,8 @@ def test_chance_and_a_diagonal_are_what_a_head_must_beat() -> None:
     np.testing.assert_array_equal(measures.diagonal_map(5, 5), IDENTITY)
 
 
-def test_a_summary_is_a_handful_of_finite_numbers(make_log) -> None:
-    log = make_log(steps=(0, 100))
+def test_a_summary_is_a_handful_of_finite_numbers() -> None:
+    log = planted_log(steps=(0, 100))
     last = summary([row for row in log.measures() if row.step == 100])
     assert set(last) == {
         "attention/cross_alignment_error_rate",
@@ -58,8 +59,8 @@ def test_a_summary_is_a_handful_of_finite_numbers(make_log) -> None:
     assert "attention/drift" not in summary([row for row in log.measures() if row.step == 0])
 
 
-def test_weight_on_true_links_is_a_mean_over_the_target_tokens_that_have_one(make_log) -> None:
-    log = make_log(steps=(1200,))
+def test_weight_on_true_links_is_a_mean_over_the_target_tokens_that_have_one() -> None:
+    log = planted_log(steps=(1200,))
     (row,) = [row for row in log.measures() if (row.kind, row.layer, row.head) == ("cross", 1, 2)]
     maps = log.maps(1200).cross[:, 1, 2]
     mass = [maps[n, target, source] for n, example in enumerate(log.examples) for source, target in example.links or ()]

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from planted_log import planted_log, planted_maps
 
-from seq2see.maps import AttentionLog, Example, page
+from seq2see.maps import Example, page
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -26,19 +27,12 @@ HOSTILE = (
 )
 
 
-@pytest.fixture
-def hostile_log(make_log) -> AttentionLog:
-    text = " ".join(HOSTILE)
-    example = Example("</script>", text, text, (*HOSTILE, "<eos>"), (*HOSTILE, "<eos>"))
-    return make_log(None, steps=(0, 1), examples=[example])
-
-
 def data_of(html: str) -> dict:
     return json.loads(re.findall(r'<script type="application/json" id="log">(.*?)</script>', html, re.DOTALL)[0])
 
 
-def test_the_page_asks_for_nothing_and_its_policy_allows_exactly_the_style_and_the_script_inside(make_log):
-    html = page.render(make_log(steps=(0,)))
+def test_the_page_asks_for_nothing_and_its_policy_allows_exactly_the_style_and_the_script_inside():
+    html = page.render(planted_log(steps=(0,)))
     assert html.startswith("<!DOCTYPE html>")
     assert not re.findall(r"""(?:src|href)=["'](?!#)""", html.split("<script")[0])
     assert "http://" not in html.replace("http://www.w3.org/2000/svg", "") and "https://" not in html
@@ -50,16 +44,17 @@ def test_the_page_asks_for_nothing_and_its_policy_allows_exactly_the_style_and_t
         assert f"{tag}-src 'sha256-{digest}'" in policy
 
 
-def test_no_token_can_end_the_data_or_start_a_script(hostile_log: AttentionLog, make_log):
-    html = page.render(hostile_log, title="</title><script>alert(3)</script>")
-    assert html.count("<script") == page.render(make_log(steps=(0,))).count("<script") == 2
+def test_no_token_can_end_the_data_or_start_a_script():
+    text = " ".join(HOSTILE)
+    example = Example("</script>", text, text, (*HOSTILE, "<eos>"), (*HOSTILE, "<eos>"))
+    html = page.render(planted_log(steps=(0, 1), examples=[example]), title="</title><script>alert(3)</script>")
+    assert html.count("<script") == page.render(planted_log(steps=(0,))).count("<script") == 2
     assert "<script>alert" not in html and "<img" not in html
     assert data_of(html)["examples"][0]["sourceTokens"] == [*HOSTILE, "<eos>"]
-    html.encode("utf-8")
 
 
-def test_maps_travel_as_one_byte_a_cell_and_keep_their_values(make_log):
-    log = make_log(steps=(300,))
+def test_maps_travel_as_one_byte_a_cell_and_keep_their_values():
+    log = planted_log(steps=(300,))
     raw = zlib.decompress(base64.b64decode(data_of(page.render(log))["maps"][0]["weights"]))
     sources = [len(example.source_tokens) for example in log.examples]
     targets = [len(example.target_tokens) for example in log.examples]
@@ -74,21 +69,9 @@ def test_maps_travel_as_one_byte_a_cell_and_keep_their_values(make_log):
     np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), expected, atol=0.008)
 
 
-def test_a_log_of_one_checkpoint_without_truth_has_a_page(make_maps):
-    examples = [Example(0, "a b", None, ("a", "b", "<eos>"), ("x", "<eos>"))]
-    model = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 2}
-    empty = AttentionLog.create(None, examples=examples, model=model)
-    log = AttentionLog.of_maps(make_maps(empty, 5), examples=examples, model=model, step=5)
-    data = data_of(page.render(log))
-    assert data["examples"][0]["reference"] is None and data["examples"][0]["links"] is None
-    assert "alignment_error_rate" not in data["measures"]["cross"]
-    with pytest.raises(ValueError, match="holds no step yet"):
-        page.render(empty)
-
-
-def test_diverged_numbers_become_null_and_no_weight(make_maps, make_log):
-    log = make_log(None, steps=())
-    maps = make_maps(log, 0)
+def test_diverged_numbers_become_null_and_no_weight():
+    log = planted_log(None, steps=())
+    maps = planted_maps(log, 0)
     log.append(0, maps._replace(cross=maps.cross * np.nan), scores={"val/loss": float("inf")})
     data = data_of(page.render(log))
     assert data["steps"][0]["scores"] == {"val/loss": None}
@@ -103,36 +86,26 @@ def test_every_script_is_joined_and_none_is_too_long():
         assert "innerHTML" not in file.read_text(encoding="utf-8"), "text only ever becomes text"
 
 
-def test_a_page_too_large_leaves_out_steps_but_not_the_first_and_the_last(make_log):
-    log = make_log()
-    data = data_of(page.render(log, max_megabytes=0.1))
-    steps = [step["step"] for step in data["steps"]]
-    assert steps[0] == 0 and steps[-1] == 1200 and 2 < len(steps) < len(log.steps) == data["numStored"]
-    assert len(data["maps"]) == len(steps) == len(data["measures"]["cross"]["entropy"])
-    assert sum(len(step["weights"]) for step in data["maps"]) <= 1e5
+def test_a_page_too_large_loses_norms_and_outputs_then_steps_but_the_ends_and_what_it_opens_with_stay_whole():
+    log = planted_log(variants=True)
+    total = sum(len(text) for step in data_of(page.render(log))["maps"] for text in step.values())
+    for share, view in ((0.6, {}), (0.3, {}), (0.25, {"step": 32}), (0.01, {"step": 32}), (0.01, {"step": 0})):
+        data = data_of(page.render(log, max_megabytes=share * total / 1e6, view=view))
+        steps = {step["step"]: len(maps) for step, maps in zip(data["steps"], data["maps"], strict=True)}
+        kept = {0, 1200, view.get("step", 0)}
+        assert all(steps[step] == 4 for step in kept) and data["numStored"] == len(log.steps)
+        assert len(data["measures"]["cross"]["entropy"]) == len(steps)
+        if share > 0.01:
+            assert sum(len(text) for step in data["maps"] for text in step.values()) <= share * total
+            assert len(steps) > len(kept)
+            assert (len(steps) == len(log.steps) and list(steps.values()).count(4) > 3) == (share == 0.6)
+        else:
+            assert set(steps) == kept
+    assert data_of(page.render(log, view={"kind": "cross", "step": 32}))["view"] == "kind=cross&step=32"
+    with pytest.raises(ValueError, match="holds no step yet"):
+        page.render(planted_log(steps=()))
 
 
-def test_the_step_that_a_page_opens_with_is_kept_whole(make_log):
-    log = make_log(variants=True)
-    for megabytes in (0.01, 0.1, 0.5):
-        data = data_of(page.render(log, max_megabytes=megabytes, view={"kind": "cross", "layer": 1, "step": 32}))
-        assert data["view"] == "kind=cross&layer=1&step=32"
-        steps = {step["step"]: sorted(maps) for step, maps in zip(data["steps"], data["maps"], strict=True)}
-        assert steps[0] == steps[32] == steps[1200] == ["free", "freeNorms", "norms", "weights"]
-    assert len(data_of(page.render(log, max_megabytes=0.01, view={"step": 32}))["steps"]) == 3
-    assert len(data_of(page.render(log, max_megabytes=0.01, view={"step": 0}))["steps"]) == 2
-
-
-def test_a_page_too_large_first_goes_without_norms_and_outputs_of_inner_steps(make_log):
-    log = make_log(variants=True)
-    whole = data_of(page.render(log))
-    total = sum(len(text) for step in whole["maps"] for text in step.values())
-    data = data_of(page.render(log, max_megabytes=0.6 * total / 1e6))
-    full = [len(step) == 4 for step in data["maps"]]
-    assert len(full) == len(log.steps) and full[0] and full[-1] and 2 < sum(full) < len(full)
-    assert sum(len(text) for step in data["maps"] for text in step.values()) <= 0.6 * total
-
-
-def test_the_page_of_a_default_run_is_small(make_log):
-    assert len(page.render(make_log(steps=range(0, 2500, 200))).encode()) < 1e6
-    assert len(page.render(make_log(steps=range(0, 2500, 200), variants=True)).encode()) < 4e6
+def test_the_page_of_a_default_run_is_small():
+    assert len(page.render(planted_log(steps=range(0, 2500, 200))).encode()) < 1e6
+    assert len(page.render(planted_log(steps=range(0, 2500, 200), variants=True)).encode()) < 4e6

@@ -7,14 +7,14 @@ import io
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
-from planted_log import planted_log
-from tabs import needs_browser, press, settle, until
+from planted_log import planted_log, planted_maps
+from tabs import go, needs_browser, press, settle, tabs_of, until
 
 from seq2see.maps import AttentionLog, Example, Maps, page
 
@@ -27,9 +27,26 @@ def log() -> AttentionLog:
     return planted_log(steps=(0, 100, 1200), variants=True)
 
 
+@pytest.fixture(scope="module")
+def shared(browser, log: AttentionLog, tmp_path_factory: pytest.TempPathFactory) -> Iterator:
+    with tabs_of(browser, tmp_path_factory.mktemp("page")) as open_page:
+        yield open_page(page.render(log))
+
+
+@pytest.fixture
+def view(shared) -> Callable:
+    """The page of `log`, gone to an address."""
+
+    def at(address: str):
+        go(shared, address)
+        return shared
+
+    return at
+
+
 @pytest.fixture
 def show(open_html: Callable) -> Callable:
-    """Opens the page of a log, or another page of it that is there already."""
+    """Opens a page of its own."""
 
     def open_page(log: AttentionLog, *, html: str | None = None, **how: object):
         tab = open_html(page.render(log) if html is None else html, **how)
@@ -47,14 +64,6 @@ def cells_of(tab, place: str = "#cells") -> str:
 def labels(tab, axis: str) -> list[str]:
     """What the rows or the columns of the large map are named."""
     return tab.evaluate(f"Array.from(document.querySelectorAll('#plate [data-{axis}]'), (label) => label.textContent)")
-
-
-def go(tab, address: str) -> None:
-    """Pastes another view into the address."""
-    turn = tab.evaluate("document.documentElement.dataset.turn")
-    tab.evaluate(f"location.hash = '{address}'")
-    until(tab, f"document.documentElement.dataset.turn !== '{turn}'")
-    settle(tab)
 
 
 def readout(tab) -> float:
@@ -95,8 +104,8 @@ def test_play_walks_through_training_and_the_slider_moves_map_scores_and_hypothe
     assert tab.get_attribute("#step", "aria-valuetext").startswith("step 0") and "step=0" in tab.url
 
 
-def test_arrow_keys_move_the_cell_and_the_sentence_follows(show, log):
-    tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&row=1&column=1")
+def test_arrow_keys_move_the_cell_and_the_sentence_follows(view, log):
+    tab = view("#kind=cross&pair=1&layer=2&head=3&step=1200&row=1&column=1")
     assert readout(tab) == pytest.approx(log.maps(1200).cross[0, 1, 2, 0, 0], abs=0.01)
     tab.focus("#plate")
     press(tab, "ArrowDown", "End")
@@ -108,15 +117,13 @@ def test_arrow_keys_move_the_cell_and_the_sentence_follows(show, log):
     assert "row=2&column=1-3" in tab.url
 
 
-def test_everything_can_be_reached_with_the_keyboard(show, log):
-    tab = show(log)
+def test_everything_can_be_reached_with_the_keyboard(view):
+    tab = view("#kind=cross&step=1200")
     reached = set()
     for _ in range(90):
         tab.keyboard.press("Tab")
-        reached.add(
-            tab.evaluate(
-                "(() => { const at = document.activeElement; return at.id || at.closest('[id]')?.id || at.tagName; })()"
-            )
+        reached |= set(
+            tab.evaluate("[document.activeElement.id, document.activeElement.parentElement?.closest('[id]')?.id]")
         )
     wanted = {
         "cells-choice", "fed", "example", "example-on", "tab-cross",
@@ -126,8 +133,8 @@ def test_everything_can_be_reached_with_the_keyboard(show, log):
     assert wanted <= reached
 
 
-def test_tabs_and_heads_follow_the_arrow_keys_and_rows_can_be_named_for_what_they_read(show, log):
-    tab = show(log, address="#kind=cross&pair=1&layer=2&head=4&step=1200&row=1&column=1")
+def test_tabs_and_heads_follow_the_arrow_keys_and_rows_can_be_named_for_what_they_read(view):
+    tab = view("#kind=cross&pair=1&layer=2&head=4&step=1200&row=1&column=1")
     assert labels(tab, "row")[0] == "heute" and "0 hit" in tab.inner_text("#marks")
     tab.click("#rows [data-value=reads]")
     settle(tab)
@@ -143,8 +150,8 @@ def test_tabs_and_heads_follow_the_arrow_keys_and_rows_can_be_named_for_what_the
     assert tab.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
 
 
-def test_two_steps_compare_as_a_signed_map(show, log):
-    tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&row=2&column=5")
+def test_two_steps_compare_as_a_signed_map(view, log):
+    tab = view("#kind=cross&pair=1&layer=2&head=3&step=1200&row=2&column=5")
     tab.select_option("#other-step", "0")
     settle(tab)
     change = log.maps(1200).cross[0, 1, 2, 1, 4] - log.maps(0).cross[0, 1, 2, 1, 4]
@@ -164,10 +171,9 @@ def test_the_table_sorts_by_any_measure(show, log):
     assert figures == sorted(figures)
 
 
-def test_the_address_brings_back_the_view_and_what_it_leaves_out_is_as_usual(show, make_log):
-    log = make_log(steps=(0, 100, 300, 1200), variants=True)
-    address = "#kind=encoder&pair=2&layer=1&head=2&step=300&row=3&column=4&scale=sqrt&drawing=lines"
-    tab = show(log, address=address)
+def test_the_address_brings_back_the_view_and_what_it_leaves_out_is_as_usual(view):
+    address = "#kind=encoder&pair=2&layer=1&head=2&step=100&row=3&column=4&scale=sqrt&drawing=lines"
+    tab = view(address)
     assert tab.url.endswith(address)
     assert tab.inner_text("#plate-title") == "Encoder self-attention, layer 1, head 2"
     assert tab.locator("path.chosen-join").count() == 1
@@ -180,17 +186,17 @@ def test_the_address_brings_back_the_view_and_what_it_leaves_out_is_as_usual(sho
 
 def test_a_page_made_with_a_view_opens_with_it_until_the_address_has_another(show, log):
     html = page.render(log, view={"kind": "decoder", "layer": 1, "head": 4, "step": 100, "cells": "norms"})
-    tab = show(log, html=html)
-    assert tab.inner_text("#plate-title") == "Decoder self-attention, layer 1, head 4, norms"
-    assert tab.inner_text("#step-name").startswith("step 100")
-    assert "#kind=decoder&pair=1&layer=1&head=4&step=100" in tab.url and "cells=norms" in tab.url
-    other = show(log, html=html, address="#kind=cross&layer=2&head=3&step=0")
-    assert other.inner_text("#plate-title") == "Cross-attention, layer 2, head 3"
-    assert other.inner_text("#step-name").startswith("step 0")
+    for address, title, step in (
+        ("", "Decoder self-attention, layer 1, head 4, norms", "step 100"),
+        ("#kind=cross&layer=2&head=3&step=0", "Cross-attention, layer 2, head 3", "step 0"),
+    ):
+        tab = show(log, html=html, address=address)
+        assert tab.inner_text("#plate-title") == title
+        assert tab.inner_text("#step-name").startswith(step)
 
 
-def test_svg_and_csv_hold_the_view(show, log, tmp_path: Path):
-    tab = show(log, address="#kind=cross&pair=1&layer=2&head=3&step=1200&row=2&column=5")
+def test_svg_and_csv_hold_the_view(view, log, tmp_path: Path):
+    tab = view("#kind=cross&pair=1&layer=2&head=3&step=1200&row=2&column=5")
     with tab.expect_download() as waiting:
         tab.click("#save-svg")
     waiting.value.save_as(tmp_path / "view.svg")
@@ -207,8 +213,8 @@ def test_svg_and_csv_hold_the_view(show, log, tmp_path: Path):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_follow_the_system_and_the_button(show, make_log, scheme: str):
-    tab = show(make_log(steps=(0, 10)), scheme=scheme)
+def test_colours_follow_the_system_and_the_button(show, log, scheme: str):
+    tab = show(log, scheme=scheme)
     brightness = "(() => getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0])()"
     assert (tab.evaluate(brightness) < 60) == (scheme == "dark")
     before = cells_of(tab)
@@ -229,7 +235,7 @@ def test_it_is_usable_at_360_pixels(show, log):
     assert "row=1&column=1" in tab.url
 
 
-def test_hostile_long_right_to_left_and_wide_tokens_are_only_text(show, make_log):
+def test_hostile_long_right_to_left_and_wide_tokens_are_only_text(show):
     words = (
         "</script><script>alert(1)</script>",
         "<img src=x onerror=alert(2)>",
@@ -243,12 +249,12 @@ def test_hostile_long_right_to_left_and_wide_tokens_are_only_text(show, make_log
         Example(0, text, text, (*words, "<eos>"), (*words, "<eos>"), links=tuple((i, i) for i in range(6))),
         Example(1, "a", "", ("a", "<eos>"), ("<eos>",)),
     ]
-    log = make_log(None, steps=(0, 10), examples=examples, variants=True)
+    log = planted_log(None, steps=(0, 10), examples=examples, variants=True)
     tab = show(log, address="#kind=cross&pair=1&layer=1&head=1&step=10&row=1&column=2")
     assert tab.locator("img").count() == 0
     assert words[0] in tab.inner_text("#texts") and words[1] in tab.inner_text("#said")
     for drawing, pair, fed in (("map", 1, "reference"), ("lines", 1, "output"), ("map", 2, "output"), ("lines", 2, "")):
-        tab = show(log, address=f"#kind=decoder&pair={pair}&drawing={drawing}&fed={fed}&cells=norms")
+        go(tab, f"#kind=decoder&pair={pair}&drawing={drawing}&fed={fed}&cells=norms")
         assert tab.evaluate("document.documentElement.scrollWidth") <= 1280
         assert tab.locator("img").count() == 0
 
@@ -279,19 +285,20 @@ def test_a_map_of_512_by_512_draws(show):
     assert tab.evaluate("document.querySelector('#stage').scrollLeft") > 0, "the chosen cell is brought into sight"
 
 
-def test_a_log_of_one_step_without_truth_has_no_tape_and_no_marks(show, make_maps):
+def test_a_log_of_one_step_without_truth_norms_or_outputs_offers_none_of_them(show):
     examples = [Example(0, "a b", None, ("a", "b", "<eos>"), ("x", "<eos>"))]
     model = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 2}
     empty = AttentionLog.create(None, examples=examples, model=model)
-    tab = show(AttentionLog.of_maps(make_maps(empty, 5), examples=examples, model=model, step=5))
-    assert not tab.is_visible("#tape")
-    assert tab.inner_text("#marks") == ""
+    log = AttentionLog.of_maps(planted_maps(empty, 5), examples=examples, model=model, step=5)
+    tab = show(log, address="#kind=cross&pair=1&layer=1&head=1&step=5&cells=norms&fed=output")
+    assert not any(tab.is_visible(part) for part in ("#tape", "#cells-field", "#fed-field"))
+    assert "" == tab.inner_text("#marks") == tab.inner_text("#worth") == tab.inner_text("#variant-note")
+    assert tab.inner_text("#plate-title") == "Cross-attention, layer 1, head 1"
     assert "reference" not in tab.inner_text("#texts")
 
 
-def test_norms_take_the_place_of_weights_on_the_page_in_the_address_and_in_words(show, log):
-    place = "#kind=cross&pair=1&layer=2&head=3&step=1200&row=9&column=9"
-    tab = show(log, address=place)
+def test_norms_take_the_place_of_weights_on_the_page_in_the_address_and_in_words(view, log):
+    tab = view("#kind=cross&pair=1&layer=2&head=3&step=1200&row=9&column=9")
     canvases = ("#cells", "#thumbs canvas", "#film canvas")
     before, weight = [cells_of(tab, canvas) for canvas in canvases], readout(tab)
     tab.focus("#plate")
@@ -300,15 +307,13 @@ def test_norms_take_the_place_of_weights_on_the_page_in_the_address_and_in_words
     assert "cells=norms" in tab.url and tab.inner_text("#plate-title").endswith(", norms")
     assert readout(tab) == pytest.approx(log.maps(1200).cross_norm[0, 1, 2, 8, 8], abs=0.01) != weight
     assert f"{tab.inner_text('.readout')} of what the head adds comes from \u201c<eos>\u201d" in tab.inner_text("#said")
-    again = show(log, address=f"{place}&cells=norms")
-    assert cells_of(again) == cells_of(tab)
-    again.click("#cells-choice >> text=weights")
-    settle(again)
-    assert "cells" not in again.url and readout(again) == weight
+    tab.click("#cells-choice >> text=weights")
+    settle(tab)
+    assert "cells" not in tab.url and readout(tab) == weight
 
 
-def test_own_outputs_have_their_own_words_rows_and_marks_at_each_step(show, log):
-    tab = show(log, address="#kind=cross&pair=3&layer=1&head=1&step=100")
+def test_own_outputs_have_their_own_words_rows_and_marks_at_each_step(view, log):
+    tab = view("#kind=cross&pair=3&layer=1&head=1&step=100")
     tab.click("#fed >> text=own output")
     settle(tab)
     tokens = log.at(100).hypothesis_tokens[2]
@@ -338,8 +343,8 @@ def test_own_outputs_have_their_own_words_rows_and_marks_at_each_step(show, log)
     assert "fed" not in tab.url
 
 
-def test_maps_of_two_different_texts_are_not_subtracted(show, log):
-    tab = show(log, address="#kind=cross&pair=3&layer=1&head=1&step=100&fed=output&with=1200.1.1")
+def test_maps_of_two_different_texts_are_not_subtracted(view, log):
+    tab = view("#kind=cross&pair=3&layer=1&head=1&step=100&fed=output&with=1200.1.1")
     assert "different texts" in tab.inner_text("#compare-note")
     assert "minus" not in tab.inner_text("#plate-title")
     tab.click("#shows >> text=other")
@@ -351,8 +356,8 @@ def test_maps_of_two_different_texts_are_not_subtracted(show, log):
     assert tab.inner_text("#compare-note") == "" and "minus" in tab.inner_text("#plate-title")
 
 
-def test_what_a_head_is_worth_stands_beside_its_map_and_in_the_table(show, log):
-    tab = show(log, address="#kind=decoder&pair=1&layer=1&head=1&step=1200")
+def test_what_a_head_is_worth_stands_beside_its_map_and_in_the_table(view):
+    tab = view("#kind=decoder&pair=1&layer=1&head=1&step=1200")
     assert tab.inner_text("#worth") == "head off: loss \u00b10.000, exact match \u22120.08"
     go(tab, "#kind=decoder&pair=1&layer=2&head=4&step=1200")
     assert tab.inner_text("#worth") == "head off: loss +0.130, exact match \u22120.08"
@@ -369,9 +374,9 @@ def test_what_a_head_is_worth_stands_beside_its_map_and_in_the_table(show, log):
     assert "were measured at step 1\u202f200" in tab.inner_text("#ledger-note")
 
 
-def test_steps_that_went_without_norms_say_so(show, make_log):
-    log = make_log(variants=True)
-    html = page.render(log, max_megabytes=0.4)
+def test_steps_that_went_without_norms_say_so(show):
+    log = planted_log(variants=True)
+    html = page.render(log, max_megabytes=0.13)
     tab = show(log, html=html, address="#kind=cross&pair=1&layer=1&head=1&step=1200&cells=norms&fed=output")
     assert tab.inner_text("#plate-title").endswith(", norms, own output") and tab.inner_text("#variant-note") == ""
     tab.focus("#plate")
@@ -379,17 +384,10 @@ def test_steps_that_went_without_norms_say_so(show, make_log):
     assert "norms" not in tab.inner_text("#plate-title") and "Left out at this step" in tab.inner_text("#variant-note")
 
 
-def test_a_log_without_norms_and_outputs_does_not_offer_them(show, make_log):
-    tab = show(make_log(steps=(0, 100)), address="#kind=cross&pair=1&layer=1&head=1&step=100&cells=norms&fed=output")
-    assert not tab.is_visible("#cells-field") and not tab.is_visible("#fed-field")
-    assert tab.inner_text("#worth") == "" == tab.inner_text("#variant-note")
-    assert tab.inner_text("#plate-title") == "Cross-attention, layer 1, head 1"
-
-
 def test_it_works_inside_a_notebooks_frame_and_says_what_to_do_where_there_is_none(
-    open_html, make_log, monkeypatch: pytest.MonkeyPatch
+    open_html, monkeypatch: pytest.MonkeyPatch
 ):
-    log, shown, display = make_log(steps=(0, 100), variants=True), [], ModuleType("IPython.display")
+    log, shown, display = planted_log(steps=(0, 100), variants=True), [], ModuleType("IPython.display")
     display.HTML, display.display = str, shown.append  # pyright: ignore
     monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", display)

@@ -32,11 +32,11 @@ TOO_FEW_BYTES = (
         ),
         (
             dict(score=Score.additive),
-            "model.score=additive has no dot product for model.position=rope to turn: use relative or alibi,",
+            "model.score=additive has no dot product for model.position=rope to turn: use relative, alibi or",
         ),
         (
             dict(score=Score.additive, position=NONE, cross_position=ROPE),
-            "model.score=additive has no dot product for model.cross_position=rope to turn: use relative or alibi or",
+            "model.score=additive has no dot product for model.cross_position=rope to turn: use relative, alibi or",
         ),
         (dict(cross_position=SINUSOIDAL), "model.cross_position=sinusoidal has no meaning: it is added to the emb"),
         (dict(cross_position=LEARNED), "model.cross_position=learned has no meaning: it is added to the embedd"),

@@ -17,7 +17,7 @@ DECAY = 0.8
 def runs(tmp_path_factory: pytest.TempPathFactory, short_run: Callable[..., list[str]]) -> tuple[Path, Path]:
     """Five steps, each validated and kept: as they are, and with a moving average."""
     folder = tmp_path_factory.mktemp("runs")
-    more = ["trainer.val_check_interval=1", "trainer.max_steps=5", "attention_log.enabled=false"]
+    more = ["trainer.val_check_interval=1", "trainer.max_steps=5", "attention_log.enabled=false", "task.ood_size=0"]
     train_run(compose_options("train", short_run(folder / "kept", *more, "training.keep=3")))
     train_run(compose_options("train", short_run(folder / "moving", *more, "training.keep=9", f"optim.ema={DECAY}")))
     return folder / "kept", folder / "moving"

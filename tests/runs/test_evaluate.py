@@ -4,7 +4,7 @@ import csv
 import gzip
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,14 +13,13 @@ import seq2see
 import seq2see.evaluation as evaluation_room
 from seq2see.decoding import TranslationModel, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
-from seq2see.options import DecodeOptions, EvaluateOptions, OtherData, Split
+from seq2see.options import EvaluateOptions, OtherData, Split
 from seq2see.runs import evaluate as module
 from seq2see.runs.config import compose_options
 from seq2see.runs.data import pairs_of
 from seq2see.runs.evaluate import command, evaluate, evaluate_several
 from seq2see.runs.train import train_run
 from seq2see.tasks import Pair
-from seq2see.text import DataError
 
 
 @pytest.fixture(scope="module")
@@ -180,23 +179,6 @@ def test_a_score_is_what_the_loss_is_made_of(
     assert trained.score([one[:2] for one in ended]) == pytest.approx([score for *_, score in ended], abs=1e-4)
 
 
-def test_baselines_that_cannot_be_had_are_left_out_with_a_note(
-    small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def without_training(options: object, split: Split, *, run: Path | None, notes: list[str] | None = None) -> object:
-        if split is Split.train:
-            raise DataError("pairs.tsv: no such file, there is nothing")
-        return pairs_of(options, split, run=run, notes=notes)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(module, "pairs_of", without_training)
-    why = "no baselines: the training pairs are not at hand (pairs.tsv: no such file)"
-    for baselines, notes in ((True, [why]), (False, [])):
-        options = EvaluateOptions(ckpt=str(small_run), output=str(tmp_path), report=False, baselines=baselines)
-        evaluation, _ = evaluate(options)
-        assert "baselines" not in evaluation.details
-        assert [note for note in evaluation.notes if "baselines" in note] == notes
-
-
 def other_data(run: Path, folder: Path, *lines: str, name: str = "new.tsv") -> EvaluateOptions:
     (folder / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     task = OtherData(str(folder / name))
@@ -217,50 +199,54 @@ def test_the_files_have_the_name_of_the_split_or_of_the_other_data_but_never_tha
 WORDS = [(f"a{n} b", f"b a{n}") for n in range(40)]
 
 
-def gz(path: Path, lines: Iterable[str]) -> None:
-    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode("utf-8")))
+def csv_with_swapped_columns(name: str, pairs: list[tuple[str, str]]) -> str:
+    Path(f"{name}.csv").write_text("sv,en\n\n" + "\n\n".join(f"{target},{source}" for source, target in pairs))
+    return f"{name}.csv"
 
 
-@pytest.mark.parametrize("shape", ["two shards of JSONL", "CSV with swapped columns", "a gz pair of parallel files"])
+def parallel_gz(name: str, pairs: list[tuple[str, str]]) -> str:
+    for side, suffix in enumerate(("src", "tgt")):
+        lines = "".join(f"{pair[side]}\n" for pair in [*pairs[:7], ("", ""), *pairs[7:]])
+        Path(f"{name}.{suffix}.gz").write_bytes(gzip.compress(lines.encode("utf-8")))
+    return f"[{name}.src.gz,{name}.tgt.gz]"
+
+
+@pytest.mark.parametrize(
+    ("write", "keys", "blank"),
+    [
+        (csv_with_swapped_columns, ["task.source=en", "task.target=sv"], "new.csv: 7 blank lines skipped"),
+        (parallel_gz, [], "new.src.gz and new.tgt.gz: 1 blank line skipped"),
+    ],
+)
 def test_another_file_of_the_training_files_shape_is_scored_with_no_more_typed_than_its_name(
-    shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    write: Callable[[str, list[tuple[str, str]]], str],
+    keys: list[str],
+    blank: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    for name, pairs in (("train-1", WORDS[:20]), ("train-2", WORDS[20:]), ("new", WORDS[:7])):
-        if shape == "two shards of JSONL":
-            objects = [json.dumps({"in": source, "out": target}) + "\n" for source, target in pairs]
-            Path(f"{name}.jsonl").write_text("\n".join(objects))
-            keys, new = ["task.train=[train-1.jsonl,train-2.jsonl]", "task.source=in", "task.target=out"], "new.jsonl"
-        elif shape == "CSV with swapped columns":
-            Path(f"{name}.csv").write_text("sv,en\n\n" + "\n\n".join(f"{target},{source}" for source, target in pairs))
-            keys, new = ["task.train=train-?.csv", "task.source=en", "task.target=sv"], "new.csv"
-        else:
-            for side, suffix in enumerate(("src", "tgt")):
-                both = [*WORDS, ("", "")] if name == "train-1" else [*pairs[:3], ("", ""), *pairs[3:]]
-                gz(Path(f"{name}.{suffix}.gz"), [pair[side] for pair in both])
-            keys, new = ["task.train=[train-1.src.gz,train-1.tgt.gz]"], "[new.src.gz,new.tgt.gz]"
+    train, new = write("train", WORDS), write("new", WORDS[:7])
     tiny = ["model.d_model=16", "model.d_ff=16", "trainer.max_steps=2", "attention_log.enabled=false", "logger=none"]
-    typed = ["task=files", *keys, "run_dir=../run", *tiny]
-    train_run(compose_options("train", typed))
-    monkeypatch.chdir(tmp_path)
-    assert load("run").options.task.train != "train-?.csv"  # whole paths
-    for split, number in (("train", 32), ("test", 4)):
-        typed = ["ckpt=run", "report=false", f"split={split}"]
-        assert len(evaluate(compose_options("evaluate", typed))[0].pairs) == number
-    monkeypatch.chdir("here")
+    train_run(compose_options("train", ["task=files", f"task.train={train}", *keys, "run_dir=../run", *tiny]))
     capsys.readouterr()
-    typed = ["../run", f"task.test={new}", "output=../scores"]
-    command(compose_options("evaluate", typed))
+    command(compose_options("evaluate", ["../run", f"task.test={new}", "output=../scores", "report=false"]))
     report = json.loads((tmp_path / "scores" / "new.json").read_text())
-    blank = {"new.jsonl": 6, "new.csv": 7}.get(new, 1)
-    said = f"{new if new[0] != '[' else 'new.src.gz and new.tgt.gz'}: {blank} blank line{'s' * (blank > 1)} skipped"
-    assert report["pairs"] == 7 and said in report["notes"]
+    assert report["pairs"] == 7 and blank in report["notes"]
     shown = capsys.readouterr().out
-    assert shown.startswith("new: 7 pairs, ") and said in " ".join(shown.split())
-    if shape == "CSV with swapped columns":
-        assert seq2see.load("../run").evaluate("new.csv").scores == pytest.approx(report["scores"])
+    assert shown.startswith("new: 7 pairs, ") and blank in " ".join(shown.split())
     assert [(row[0], row[1]) for row in rows_of(tmp_path / "scores" / "new.tsv")] == WORDS[:7]
+    if write is csv_with_swapped_columns:
+        assert seq2see.load("../run").evaluate("new.csv").scores == pytest.approx(report["scores"])
+    monkeypatch.chdir(tmp_path)  # the paths of its training files are whole
+    for split, number in (("train", 32), ("test", 4)):
+        typed = ["ckpt=run", "report=false", "baselines=false", f"split={split}"]
+        assert len(evaluate(compose_options("evaluate", typed))[0].pairs) == number
+    Path("here", train.strip("[").split(",")[0]).unlink()
+    evaluation, _ = evaluate(compose_options("evaluate", ["ckpt=run", "report=false"]))
+    assert "baselines" not in evaluation.details and "the training pairs are not at hand" in evaluation.notes[-1]
 
 
 def test_a_run_that_cannot_be_written_to_still_gives_its_scores(small_run: Path, tmp_path: Path) -> None:
@@ -322,13 +308,6 @@ def test_what_is_shown_fits_into_80_columns_and_is_said_once(
     ):  # fmt: skip
         assert any(part in line for line in lines), part
     assert " ".join(" ".join(lines).split()).count("1 blank line skipped") == 1
-
-
-def test_exact_lengths_are_those_of_the_references(small_run: Path) -> None:
-    trained = load(str(small_run))
-    trained.decode_as(DecodeOptions(oracle_length=True))
-    evaluation = evaluate_pairs(trained, [Pair(text, text) for text in ("a b c", "d e f g h")])
-    assert [len(hypothesis.ids) for hypothesis in evaluation.hypotheses] == [3, 5]
 
 
 @pytest.mark.slow

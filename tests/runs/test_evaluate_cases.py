@@ -119,12 +119,6 @@ def test_a_beam_shows_all_that_it_held_best_first_with_the_scores_of_those_very_
                 assert own["score"] == pytest.approx(trained.score([(sources[first], text)])[0], abs=1e-3)
 
 
-def test_with_exact_lengths_so_is_what_the_beam_held(trained: TranslationModel) -> None:
-    trained.decode_as(DecodeOptions(beam_size=3, oracle_length=True))
-    (case,) = with_cases(trained, ("a b c d", "a b c d"))[1]["cases"]
-    assert [len(text_of(own).split()) for own in case["hypotheses"]] == [4, 4, 4]
-
-
 def test_other_data_with_any_script_and_one_token_has_a_page(small_run: Path, tmp_path: Path) -> None:
     lines = ["a\ta", "\u05d7\u05ea\u05d5\u05dc b\t猫", "</script>\t</script>"]
     (tmp_path / "new.tsv").write_text("".join(line + "\n" for line in lines), encoding="utf-8")

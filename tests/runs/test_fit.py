@@ -13,13 +13,14 @@ import torch
 from seq2see.decoding import load, read_content
 from seq2see.maps import AttentionLog
 from seq2see.runs.config import compose_options
+from seq2see.runs.prepare import prepare
 from seq2see.runs.train import Result, train_run
 
 Overrides = Callable[..., list[str]]
 
 TINY = (
     "model.d_model=16", "model.d_ff=16", "model.num_encoder_layers=1", "model.num_decoder_layers=1", "logger=csv",
-    "task.train_size=64", "task.valid_size=6", "task.test_size=6", "attention_log.num_examples=2",
+    "task.train_size=64", "task.valid_size=6", "task.test_size=6", "task.ood_size=0", "attention_log.num_examples=2",
     "trainer.log_every_n_steps=1",
 )  # fmt: skip
 
@@ -75,11 +76,10 @@ def test_a_precision_that_is_accepted_works_to_the_end_and_goes_on_as_if_nothing
     [
         ("trainer.precision=16-true", r"trainer.precision \(16-true\) has no room .*: use bf16-true"),
         ("trainer.precision=16-mixed", r"trainer.precision \(16-mixed\) needs a GPU: use bf16-mixed"),
-        ("trainer.precision=16", r"trainer.precision \(16\) needs a GPU: use bf16-mixed"),
         ("trainer.accelerator=gpu", "trainer.accelerator=gpu is not to be had here: use auto or cpu"),
-        ("trainer.devices=2", r"trainer.devices \(2\) asks for 2 devices, .*: use trainer.devices=1"),
-        ("trainer.devices=[0,1]", r"trainer.devices \(\[0, 1\]\) asks for 2 devices, .*: use trainer.devices=1"),
-        ("trainer.devices=[1]", r"trainer.devices \(\[1\]\) names a device that is not here.*: use trainer.devices=1"),
+        ("trainer.devices=2", r"trainer.devices \(2\): a run trains on one device.*: use trainer.devices=1"),
+        ("trainer.devices=[0,1]", r"trainer.devices \(\[0, 1\]\): a run trains on one device"),
+        ("trainer.devices=[1]", r"trainer.devices \(\[1\]\): .* there are 1 here, numbered from 0"),
     ],
 )
 def test_what_cannot_work_here_is_refused_before_a_folder_is_made(
@@ -92,25 +92,27 @@ def test_what_cannot_work_here_is_refused_before_a_folder_is_made(
 
 
 def test_devices_by_other_names_are_one_on_a_cpu_and_refused_where_they_are_several(
-    train: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+    short_run: Overrides, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number, devices in enumerate(("[0]", -1, "auto")):
-        more = ("trainer.accelerator=cpu", f"trainer.devices={devices}", "trainer.max_steps=1")
-        assert train(str(number), *more, "attention_log.enabled=false").steps == 1
+    def prepared(devices: object) -> None:
+        more = ["trainer.accelerator=cpu"] if not torch.cuda.is_available() else []
+        prepare(compose_options("train", [*short_run("run"), *TINY, *more, f"trainer.devices={devices}"]))
+
+    for devices in ("[0]", -1, "auto"):
+        prepared(devices)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     for devices in (-1, "auto"):
-        with pytest.raises(ValueError, match=rf"trainer.devices \({devices}\) asks for 4 devices"):
-            train("run", f"trainer.devices={devices}")
+        with pytest.raises(ValueError, match=rf"trainer.devices \({devices}\): .* there are 4 here"):
+            prepared(devices)
 
 
 def test_a_limit_of_time_that_is_not_reached_changes_nothing(train: Callable[..., Result]) -> None:
     more = ["trainer.max_steps=6", "trainer.val_check_interval=null"]
-    runs = [train(str(number), *more, "trainer.max_time=00:00:00:30") for number in range(2)]
-    runs.append(train("steps alone", *more))
-    assert metrics(runs[0].folder) == metrics(runs[1].folder) == metrics(runs[2].folder)
+    runs = [train("timed", *more, "trainer.max_time=00:00:00:30"), train("steps alone", *more)]
+    assert metrics(runs[0].folder) == metrics(runs[1].folder)
     said = [(run.folder / "train.log").read_text(encoding="utf-8") for run in runs]
-    assert ["the end may follow the clock: such a run is not exactly repeatable" in text for text in said] == [1, 1, 0]
+    assert ["the end may follow the clock: such a run is not exactly repeatable" in text for text in said] == [1, 0]
 
 
 def test_a_limit_of_time_ends_a_run_of_more_steps_with_a_validation(train: Callable[..., Result]) -> None:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,14 @@ import pytest
 import torch
 
 from seq2see.decoding import read_content
+from seq2see.runs.config import compose_options
+from seq2see.runs.train import train_run
+from seq2see.training.module import TrainingModule
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")]
 
 ROOT = Path(__file__).parents[2]
+KILLS = 30
 TRAIN = [sys.executable, str(ROOT / "scripts" / "train.py")]
 OPTIONS = [
     "task=copy", "task.train_size=300", "task.valid_size=20", "task.test_size=10", "task.ood_size=0",
@@ -31,65 +36,31 @@ OPTIONS = [
     "model.num_decoder_layers=1",
 ]  # fmt: skip
 
-# Imports once, then forks a child for each request, which it kills after so many seconds if it is asked to.
-FORKS = """
-import json, os, signal, sys, time
-import torch
-from seq2see.runs import fit  # the imports of a run
-from seq2see.runs.config import compose_options
-from seq2see.runs.train import train_run
-from seq2see.training.module import TrainingModule
-
-training_step = TrainingModule.training_step
-
-def recording(self, batch, batch_idx):
-    with open(os.path.join(os.environ["RUN"] + ".ids"), "a") as file:
-        file.write(json.dumps([self.global_step, batch.ids.tolist()]) + "\\n")
-    return training_step(self, batch, batch_idx)
-
-TrainingModule.training_step = recording
-for line in sys.stdin:
-    request = json.loads(line)
-    began = time.monotonic()
-    child = os.fork()
-    if child == 0:
-        os.environ["RUN"] = request["run"]
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        code = 1
-        try:
-            train_run(compose_options("train", request["overrides"]))
-            code = 0
-        finally:
-            os._exit(code)
-    if request["after"] is not None:
-        time.sleep(request["after"])
-        os.kill(child, signal.SIGKILL)
-    status = os.waitpid(child, 0)[1]
-    signalled = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    print(json.dumps({"signal": signalled, "seconds": time.monotonic() - began, "status": status}), flush=True)
-"""
+FORKS = get_context("forkserver")  # imports once, and forks from then on
+FORKS.set_forkserver_preload(["seq2see.runs.fit", "seq2see.runs.train"])
 
 
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Callable[..., dict[str, Any]]]:
-    """Trains in a process of its own: `forks(folder, overrides, after=seconds until SIGKILL)`."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    with subprocess.Popen(
-        [sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as server:
-        assert server.stdin is not None and server.stdout is not None
+def train(folder: Path, overrides: list[str]) -> None:
+    """Trains, and writes down the pairs of each step."""
+    training_step = TrainingModule.training_step
 
-        def run(folder: Path, overrides: list[str], *, after: float | None = None) -> dict[str, Any]:
-            assert server.stdin is not None and server.stdout is not None
-            request = {"run": str(folder), "overrides": [*overrides, f"run_dir={folder}"], "after": after}
-            server.stdin.write(json.dumps(request) + "\n")
-            server.stdin.flush()
-            return json.loads(server.stdout.readline())
+    def recording(self: TrainingModule, batch: Any, batch_idx: int) -> Any:
+        with folder.with_name(folder.name + ".ids").open("a") as file:
+            file.write(json.dumps([self.global_step, batch.ids.tolist()]) + "\n")
+        return training_step(self, batch, batch_idx)
 
-        yield run
-        server.stdin.close()
+    TrainingModule.training_step = recording
+    train_run(compose_options("train", [*overrides, f"run_dir={folder}"]))
+
+
+def train_apart(folder: Path, *more: str, seconds: float | None = None) -> int | None:
+    """Trains in a process of its own, which is killed after so many seconds; its exit code."""
+    process = FORKS.Process(target=train, args=(folder, [*OPTIONS, *more]))
+    process.start()
+    process.join(seconds)
+    process.kill()
+    process.join()
+    return process.exitcode
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -113,25 +84,26 @@ def ids(folder: Path) -> dict[int, list[int]]:
     return {step: pairs for step, pairs in map(json.loads, lines)}
 
 
-def test_killed_at_fifty_moments_and_resumed_each_time_it_equals_the_straight_run(
-    tmp_path: Path, forks: Callable[..., dict[str, Any]]
-) -> None:
+def test_killed_at_many_moments_and_resumed_each_time_it_equals_the_straight_run(tmp_path: Path) -> None:
     straight = tmp_path / "straight"
-    seconds = forks(straight, OPTIONS)["seconds"]
+    train_apart(straight.with_name("warm"), "trainer.max_steps=1")
+    begin = time.monotonic()
+    assert train_apart(straight) == 0
+    seconds = time.monotonic() - begin
     whole, logged, seen = weights(straight), rows(straight), ids(straight)
     moments, kills, begun = random.Random(0), 0, 0
-    while kills < 50:
+    while kills < KILLS:
         folder = tmp_path / f"run{begun}"
         begun += 1
-        while kills < 50:
-            end = forks(folder, [*OPTIONS, "resume=auto"], after=moments.uniform(0.05, 0.35) * seconds)
-            if end["signal"] != signal.SIGKILL:
-                assert end["status"] == 0, "a run that is not killed in time ends well"
+        while kills < KILLS:
+            code = train_apart(folder, "resume=auto", seconds=moments.uniform(0.05, 0.35) * seconds)
+            if code != -signal.SIGKILL:
+                assert code == 0, "a run that is not killed in time ends well"
                 break
             kills += 1
             if (folder / "checkpoints" / "last.ckpt").exists():
                 read_content(folder / "checkpoints" / "last.ckpt")  # whole
-        assert forks(folder, [*OPTIONS, "resume=auto"])["status"] == 0
+        assert train_apart(folder, "resume=auto") == 0
         assert json.loads((folder / "result.json").read_text())["status"] == "completed"
         assert all(torch.equal(value, whole[name]) for name, value in weights(folder).items())
         assert rows(folder) == logged and ids(folder) == seen

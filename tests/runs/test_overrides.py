@@ -77,6 +77,7 @@ def test_a_space_before_a_value_is_pointed_out() -> None:
         ("data.on_bad_line=skip", "on_bad_line .* says how task.test is read"),
         ("task.test=x task.source=1", "task.source .* and task.target .* go together"),
         ("task.test=[]", "task.test .* must be a path, a glob or several"),
+        ("task.path=folder", "task.path=folder: name the pairs to score, a file or a folder, with task.test="),
     ],
 )
 def test_how_other_data_are_read_is_checked_before_a_checkpoint_is(typed: str, message: str) -> None:
@@ -162,7 +163,12 @@ def test_what_is_typed_stands_above_a_config_and_a_group_replaces_its_part(tmp_p
 def test_a_config_of_an_earlier_version_is_read_unless_it_asks_for_what_is_gone(tmp_path: Path) -> None:
     file, options = tmp_path / "config.yaml", compose_options("train", ["task=copy"])
     now = to_yaml(options)
-    file.write_text(now.replace("tokenizer:\n", "study: null\ntokenizer:\n  dropout: 0.0\n"), encoding="utf-8")
+    file.write_text(
+        now.replace("tokenizer:\n", "study: null\ntokenizer:\n  dropout: 0.0\n").replace(
+            "decode:\n", "decode:\n  oracle_length: null\n"
+        ),
+        encoding="utf-8",
+    )
     assert compose_options("train", [f"config={file}"]) == options
     file.write_text(now.replace("tokenizer:\n", "tokenizer:\n  dropout: 0.1\n"), encoding="utf-8")
     with pytest.raises(UsageError, match=r"config.yaml: tokenizer.dropout \(0.1\) is no longer there: use the version"):

@@ -73,6 +73,8 @@ def test_hydras_own_flags_show_the_configuration_and_do_nothing(
         assert shown in capsys.readouterr().out, typed
     assert "train_schema" in command("train", "--info", "defaults", cwd=tmp_path).stdout
     assert not called and [path.name for path in tmp_path.iterdir()] == ["own"]
+    assert shell.run("train", ["task=copy", "run_dir=x/${hydra:runtime.choices.task}"]) == 0
+    assert called[0].run_dir == "x/copy"
 
 
 @pytest.mark.parametrize(

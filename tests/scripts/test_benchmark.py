@@ -7,14 +7,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from benchmark import benchmark, solve
+from benchmark import decode, train
 from benchmark.apart import Contender, apart
 from benchmark.figure import Figure, Rounds
 from benchmark.train import peers
-from seq2see.options import BenchmarkOptions, Suite
+from seq2see.options import BenchmarkOptions
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "benchmark.py"
 
@@ -27,15 +28,8 @@ def test_a_line_has_the_value_its_unit_and_the_ratio_in_80_columns() -> None:
 
 def test_contenders_take_turns_and_their_ratio_is_that_of_one_round() -> None:
     order: list[str] = []
-
-    def contender(name: str, amount: float):
-        def work() -> float:
-            order.append(name)
-            return amount
-
-        return work
-
-    rounds = Rounds.run("x", "things/s", {"ours": contender("ours", 4e6), "peer": contender("peer", 1e6)}, rounds=2)
+    contenders = {name: lambda name=name: order.append(name) or 1.0 for name in ("ours", "peer")}
+    rounds = Rounds.run("x", "things/s", contenders, rounds=2)
     assert order == ["ours", "peer"] * 3  # the first of each only warms up
     rounds.rates = {"ours": [4.0, 9.0], "peer": [2.0, 3.0]}
     ours, peer = rounds.figures("ours", {"peer": "differs"})
@@ -43,6 +37,7 @@ def test_contenders_take_turns_and_their_ratio_is_that_of_one_round() -> None:
     assert (peer.name, peer.ratio, peer.spread, peer.note) == ("peer", 2.5, (2.0, 3.0), "differs")
 
 
+@pytest.mark.slow  # each process loads torch
 def test_a_contender_apart_works_when_asked_in_a_process_of_its_own() -> None:
     contenders = {name: Contender(counted, (name, 10)) for name in ("one", "two")}
     with apart(contenders) as work:
@@ -62,22 +57,12 @@ def test_contenders_learn_from_the_same_batches() -> None:
     assert ours == textbook > 0
 
 
-def test_the_words_to_transduce_are_new_in_each_split(tmp_path: Path) -> None:
-    solve._write_words(tmp_path)
-    splits = [(tmp_path / f"{name}.tsv").read_text(encoding="utf-8").splitlines() for name in solve.WORDS]
-    assert [len(lines) for lines in splits] == [800, 100, 100]
-    words = [line.split("\t")[0] for lines in splits for line in lines]
-    assert len(set(words)) == 1_000
-
-
-@pytest.mark.parametrize(("suite", "peer"), [(Suite.train, "transformers"), (Suite.decode, "ctranslate2")])
-def test_a_missing_peer_is_named_with_the_command_that_brings_it(suite: Suite, peer: str) -> None:
+@pytest.mark.parametrize(("suite", "peer"), [(train, "transformers"), (decode, "ctranslate2")])
+def test_a_missing_peer_is_named_with_the_command_that_brings_it(suite: ModuleType, peer: str) -> None:
     if importlib.util.find_spec(peer) is not None:
         pytest.skip(f"{peer} is here")
-    with pytest.raises(
-        ValueError, match=rf"suite={suite.value} needs its peers? \({peer}.*\): pip install -e '.\[bench\]'"
-    ):
-        benchmark(BenchmarkOptions(suite=suite))
+    with pytest.raises(ValueError, match=rf"needs its peers? \({peer}.*\): pip install -e '.\[bench\]'"):
+        list(suite.figures(BenchmarkOptions()))
 
 
 @pytest.mark.slow

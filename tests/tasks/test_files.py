@@ -122,10 +122,7 @@ def test_a_source_with_more_pairs_than_there_is_room_for_stays_in_training_and_a
     pairs = [(f"source {n % 10}", f"target {n}") for n in range(100)]
     task = task_of(folder / "x.tsv", pairs)
     assert split_sizes(task) == [100, 0, 0]
-    assert (
-        "task.test split off task.train: 0 of 100 pairs (each source has more than 4 pairs, or is in a given split)"
-        in task.notes[1]
-    )
+    assert task.notes[1] == "task.test split off task.train: 0 of 100 pairs"
     task = task_of(folder / "x.tsv", pairs[:90] + [(f"rare {n}", "x") for n in range(10)])
     assert split_sizes(task) == [92, 4, 4]
     assert all(pair.source.startswith("rare") for split in SPLITS[1:] for pair in task.pairs(split))

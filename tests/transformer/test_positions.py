@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensors import assert_same
 
-from seq2see.attention import MultiHeadAttention, PositionTerms
+from seq2see.attention import MultiHeadAttention
 from seq2see.options import ModelOptions, Position
 from seq2see.transformer import (
     AlibiPositions,
     LearnedPositions,
-    RelativePositions,
     RotaryPositions,
     SinusoidalPositions,
     Transformer,
@@ -98,10 +97,12 @@ def t5_bucket(relative_position, *, bidirectional, num_buckets=32, max_distance=
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_relative_buckets_are_those_of_t5(causal):
-    scheme = RelativePositions(2, causal=causal)
+    options = ModelOptions(d_model=8, num_heads=2, position=Position.relative, cross_position=Position.relative)
+    model = Transformer(options, 5, 5)
     offsets = torch.arange(-400, 401)
     expected = [t5_bucket(int(offset), bidirectional=not causal) for offset in offsets]
-    assert scheme.bucket(offsets).tolist() == expected
+    for scheme in (model.decoder_positions,) if causal else (model.encoder_positions, model.cross_positions):
+        assert scheme.bucket(offsets).tolist() == expected
     assert set(expected) == set(range(32)) - (set() if causal else {16})  # T5 never uses "0 to the right" either
     query, key = torch.tensor([3, 7]), torch.arange(9)
     bias = terms_of(scheme, query, key).bias
@@ -110,33 +111,16 @@ def test_relative_buckets_are_those_of_t5(causal):
         assert bias[head, t, s] == scheme.table.weight[bucket, head]
 
 
-def test_alibi_slopes_are_the_published_ones_and_every_head_has_its_own():
-    assert alibi_slopes(8) == [2.0**-n for n in range(1, 9)]
-    assert alibi_slopes(12) == pytest.approx([2.0**-n for n in range(1, 9)] + [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5])
-    assert alibi_slopes(1) == [2.0**-8] and alibi_slopes(2) == [2.0**-4, 2.0**-8]
-    for num_heads in range(1, 20):
-        slopes = alibi_slopes(num_heads)
-        assert len(set(slopes)) == num_heads and all(0 < slope < 1 for slope in slopes)
-
-
-def test_alibi_falls_alike_on_both_sides():
+def test_alibi_slopes_are_the_published_ones_and_the_bias_falls_alike_on_both_sides():
+    slopes = [2.0**-n for n in range(1, 9)] + [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5]
+    assert alibi_slopes(12) == pytest.approx(slopes)
+    assert alibi_slopes(1) == [2.0**-8] and alibi_slopes(8) == slopes[:8]
     bias = terms_of(AlibiPositions(12), torch.tensor([2]), torch.arange(5)).bias
-    for head, slope in enumerate(alibi_slopes(12)):
+    for head, slope in enumerate(slopes):
         torch.testing.assert_close(bias[head, 0], -slope * torch.tensor([2, 1, 0, 1, 2]).double())
 
 
-@pytest.mark.parametrize("kind", Position)
-def test_every_kind_has_a_scheme_and_only_none_adds_nothing_and_only_the_learned_one_has_a_limit(kind):
-    scheme = scheme_of(kind)
-    adds_nothing = (
-        scheme.embed(torch.arange(3), F64) is None
-        and terms_of(scheme, torch.arange(3), torch.arange(3)) == PositionTerms()
-    )
-    assert adds_nothing == (kind is Position.none)
-    assert scheme.max_length == (10 if kind is Position.learned else None)
-
-
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.integers(1, 40), st.integers(0, 200), st.integers(0, 2**31))
 def test_drawn_positions_rise_within_their_range_and_follow_the_seed(length, more, seed):
     draws = []
@@ -150,15 +134,6 @@ def test_drawn_positions_rise_within_their_range_and_follow_the_seed(length, mor
 
 def test_drawn_positions_are_dense_at_times_and_sparse_at_others():
     torch.manual_seed(0)
-    reach = [int(draw_positions(10, 1000, torch.device("cpu"))[-1]) for _ in range(2000)]
+    reach = [int(draw_positions(10, 1000, torch.device("cpu"))[-1]) for _ in range(500)]
     for low, high in ((9, 30), (30, 100), (100, 300), (300, 1000)):  # equal parts of the log scale
         assert 0.15 < sum(low <= last < high for last in reach) / len(reach) < 0.4
-
-
-def test_relative_positions_tell_the_sides_apart_where_both_are_seen_and_else_spend_all_on_the_past():
-    options = ModelOptions(d_model=8, num_heads=2, position=Position.relative, cross_position=Position.relative)
-    model = Transformer(options, 11, 13)
-    for scheme in (model.encoder_positions, model.cross_positions):
-        before, after = scheme.bucket(torch.tensor([-1, 1])).tolist()
-        assert before != after
-    assert model.decoder_positions.bucket(torch.tensor([-500])).tolist() == [31]

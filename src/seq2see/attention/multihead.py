@@ -189,18 +189,17 @@ class MultiHeadAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         is_slow = q.device.type == "cpu" and (num_queries == 1 or dropout)  # decoding: the kernel costs twice as much
         if need_weights or is_slow or type(self.score) is not DotScore:
-            visible = visible_keys(mask, q, num_keys, causal=causal, window=self.window)
-            return attend(self.score, q, k, v, visible, bias=bias, dropout=dropout)
+            return attend(self.score, q, k, v, mask, causal=causal, window=self.window, bias=bias, dropout=dropout)
         is_triangle = causal and num_queries == num_keys and mask is None and bias is None and self.window is None
-        visible = None  # the kernel knows the triangle
+        attn_mask = None  # the kernel knows the triangle
         if not is_triangle:
-            visible = visible_keys(mask, q, num_keys, causal=causal, window=self.window)
+            attn_mask = visible_keys(mask, q, num_keys, causal=causal, window=self.window)
         if bias is not None:
             bias = bias.to(q.dtype)
-            visible = bias if visible is None else torch.where(visible, bias, float("-inf"))
+            attn_mask = bias if attn_mask is None else torch.where(attn_mask, bias, float("-inf"))
         scale = self.score.scale(q.shape[-1])
         context = F.scaled_dot_product_attention(
-            q, k, v, attn_mask=visible, dropout_p=dropout, is_causal=is_triangle, scale=scale
+            q, k, v, attn_mask=attn_mask, dropout_p=dropout, is_causal=is_triangle, scale=scale
         )
         return context, None
 

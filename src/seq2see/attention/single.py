@@ -85,8 +85,7 @@ def scaled_dot_product_attention(
     Source:
         Vaswani et al. 2017, equation 1.
     """
-    visible = visible_keys(mask, query, key.shape[-2], causal=causal)
-    return attend(DotScore(), query, key, value, visible, dropout=dropout)
+    return attend(DotScore(), query, key, value, mask, causal=causal, dropout=dropout)
 
 
 def attend(
@@ -94,8 +93,10 @@ def attend(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    visible: Tensor | None,
+    mask: Tensor | None,
     *,
+    causal: bool,
+    window: int | None = None,
     bias: Tensor | None = None,
     dropout: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
@@ -104,7 +105,7 @@ def attend(
     Shapes are those of `scaled_dot_product_attention`, with any number of dimensions before T and S.
 
     Raises:
-        ValueError: the score function returns another shape than (..., T, S).
+        ValueError: the score function returns another shape than (..., T, S), or the mask does not fit.
     """
     scores = score(query, key)
     expected = (*query.shape[:-1], key.shape[-2])
@@ -115,6 +116,7 @@ def attend(
         )
     if bias is not None:
         scores = scores + bias  # in the wider of the two dtypes
+    visible = visible_keys(mask, query, key.shape[-2], causal=causal, window=window)
     weights = masked_softmax(scores, visible).to(value.dtype)
     return drop(weights, dropout) @ value, weights
 
@@ -133,8 +135,7 @@ class _SingleHeadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Context and weights; shapes and masks as in `scaled_dot_product_attention`."""
         dropout = self.dropout if self.training else 0.0
-        visible = visible_keys(mask, query, key.shape[-2], causal=causal)
-        return attend(self.score, query, key, value, visible, dropout=dropout)
+        return attend(self.score, query, key, value, mask, causal=causal, dropout=dropout)
 
 
 class DotProductAttention(_SingleHeadAttention):

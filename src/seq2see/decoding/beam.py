@@ -7,10 +7,8 @@ from torch import Tensor
 
 from seq2see.decoding.hypothesis import (
     Hypothesis,
-    allow_only_exact,
     best_first,
     evaluation_mode,
-    limits_of,
     most_ids,
     next_log_probs,
 )
@@ -29,7 +27,6 @@ def beam_search(
     beam_size: int,
     length_penalty: float = 1.0,
     num_best: int = 1,
-    exact_lengths: bool = False,
 ) -> list[list[Hypothesis]]:
     """For each row at most `num_best` hypotheses, best first, found with `beam_size` of them at a time.
 
@@ -46,12 +43,12 @@ def beam_search(
         beam_size: hypotheses followed at a time.
         length_penalty: hypotheses are ranked by log-probability / length ** length_penalty, those that were cut last.
         num_best: at most `beam_size`.
-        exact_lengths: each hypothesis gets exactly `max_lengths` tokens, EOS being the last.
     """
     with evaluation_mode(model):
-        search = _Search(model, src, src_mask, limits_of(max_lengths, src), beam_size, length_penalty, num_best)
+        limits = torch.tensor(max_lengths, device=src.device, dtype=torch.int64)
+        search = _Search(model, src, src_mask, limits, beam_size, length_penalty, num_best)
         while len(search.rows):
-            search.step(exact_lengths=exact_lengths)
+            search.step()
     return [best_first(own, length_penalty)[:num_best] for own in search.found]
 
 
@@ -80,11 +77,11 @@ class _Search:
         self.length = 0
         self._keep(limits > 0)
 
-    def step(self, *, exact_lengths: bool) -> None:
+    def step(self) -> None:
         """One more token for every hypothesis; some end, and some rows are done."""
         self.length += 1
         num_rows, width, _ = self.tokens.shape
-        log_probs = self._log_probs(exact_lengths=exact_lengths)
+        log_probs = self._log_probs()
         ends = self.scores + log_probs[:, :, EOS].double()
         parent, token, scores = self._others(log_probs)
         both = torch.cat((ends, scores), dim=1)
@@ -105,16 +102,13 @@ class _Search:
         if self.beam_size > 1 or not everyone:
             self.cache.select(in_cache[going].flatten(), same_sources=everyone and width == scores.shape[1])
 
-    def _log_probs(self, *, exact_lengths: bool) -> Tensor:
+    def _log_probs(self) -> Tensor:
         """Of what follows each hypothesis, (G, W, V)."""
         num_rows, width, _ = self.tokens.shape
         memory = self.memory if self.length == 1 else self.memory[:1].expand(num_rows * width, -1, -1)  # cached by then
         src_mask = self.src_mask.repeat_interleave(width, 0)
         logits = self.model.decode(self.tokens[:, :, -1].reshape(-1, 1), memory, src_mask, self.cache)
-        log_probs = next_log_probs(logits[:, -1])
-        if exact_lengths:
-            log_probs = allow_only_exact(log_probs, self.limits.repeat_interleave(width), self.length)
-        return log_probs.view(num_rows, width, -1)
+        return next_log_probs(logits[:, -1]).view(num_rows, width, -1)
 
     def _others(self, log_probs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The best continuations that do not end: which hypothesis goes on, with which token, and its score (G, W)."""

@@ -11,10 +11,8 @@ from torch import Tensor
 
 from seq2see.decoding.hypothesis import (
     Hypothesis,
-    allow_only_exact,
     best_first,
     evaluation_mode,
-    limits_of,
     most_ids,
     next_log_probs,
 )
@@ -37,7 +35,6 @@ def greedy(
     src_mask: Tensor,
     *,
     max_lengths: Sequence[int],
-    exact_lengths: bool = False,
     choose: Choose = most_probable,
 ) -> list[Hypothesis]:
     """The most probable token at each step, for each row until EOS or its limit.
@@ -47,17 +44,13 @@ def greedy(
         src: source ids, int64 (B, S).
         src_mask: bool (B, S), True = a real token.
         max_lengths: for each row the most tokens to produce, EOS included.
-        exact_lengths: each row gets exactly that many, EOS being the last.
         choose: another choice than the most probable token, such as a `Sampler`.
-
-    Raises:
-        ValueError: `max_lengths` is not one number of at least 0 for each row.
     """
     num_rows = src.shape[0]
     ids: list[list[int]] = [[] for _ in range(num_rows)]
     scores, ended = [0.0] * num_rows, [False] * num_rows
     with evaluation_mode(model):
-        limits = limits_of(max_lengths, src)
+        limits = torch.tensor(max_lengths, device=src.device, dtype=torch.int64)
         rows = torch.arange(num_rows, device=src.device)[limits > 0]
         limits, src_mask = limits[rows], src_mask[rows]
         memory = model.encode(src[rows], src_mask)
@@ -65,8 +58,6 @@ def greedy(
         tokens = torch.full((len(rows), 1), BOS, device=src.device)
         for step in range(1, max(max_lengths, default=0) + 1):
             log_probs = next_log_probs(model.decode(tokens, memory, src_mask, cache)[:, -1])  # (R, V)
-            if exact_lengths:
-                log_probs = allow_only_exact(log_probs, limits, step)
             token = choose(log_probs, rows)
             taken = log_probs.gather(1, token[:, None])[:, 0]
             for row, log_prob, symbol in zip(rows.tolist(), taken.tolist(), token.tolist(), strict=True):
@@ -96,7 +87,6 @@ def sample(
     max_lengths: Sequence[int],
     numbers: Sequence[int],
     options: DecodeOptions,
-    exact_lengths: bool = False,
 ) -> list[list[Hypothesis]]:
     """For each row `options.num_best` independent samples, best first; the rest as in `greedy`.
 
@@ -109,7 +99,6 @@ def sample(
         src.repeat_interleave(count, 0),
         src_mask.repeat_interleave(count, 0),
         max_lengths=[length for length in max_lengths for _ in range(count)],
-        exact_lengths=exact_lengths,
         choose=Sampler(options, [number * count + copy for number in numbers for copy in range(count)]),
     )
     return [best_first(found[start : start + count], options.length_penalty) for start in range(0, len(found), count)]

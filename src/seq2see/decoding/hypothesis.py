@@ -1,7 +1,7 @@
 """What decoding finds, how long it may get, and what all methods of decoding share."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from seq2see.options import Position, TrainOptions
-from seq2see.text import BOS, EOS, PAD
+from seq2see.text import BOS, PAD
 from seq2see.transformer import Transformer
 
 
@@ -92,19 +92,6 @@ def evaluation_mode(model: torch.nn.Module) -> Iterator[None]:
         model.train(training)
 
 
-def limits_of(max_lengths: Sequence[int], src: Tensor) -> Tensor:
-    """The limits of the rows of a source (B, S), int64 (B,).
-
-    Raises:
-        ValueError: there is not one for each row, or one is negative.
-    """
-    if len(max_lengths) != len(src):
-        raise ValueError(f"max_lengths has {len(max_lengths)} limits for {len(src)} sources: give one for each")
-    if min(max_lengths, default=0) < 0:
-        raise ValueError(f"max_lengths ({min(max_lengths)}) must not be negative")
-    return torch.tensor(max_lengths, device=src.device, dtype=torch.int64)
-
-
 def most_ids(model: Transformer) -> int:
     """Target ids that the model can read after BOS: a token in the last place of a learned table could not be fed back.
 
@@ -122,12 +109,3 @@ def next_log_probs(logits: Tensor) -> Tensor:
     log_probs = torch.log_softmax(logits, dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
     log_probs[..., [PAD, BOS]] = float("-inf")
     return log_probs
-
-
-def allow_only_exact(log_probs: Tensor, limits: Tensor, step: int) -> Tensor:
-    """Leaves EOS, and EOS alone, at the step (from 1) at which a row's length is reached.
-
-    What is left of `log_probs` (R, V), changed in place, stays, so that a score is that of the text under the model.
-    """
-    is_last, is_end = limits[:, None] == step, torch.arange(log_probs.shape[1], device=limits.device) == EOS
-    return log_probs.masked_fill_(is_last != is_end, float("-inf"))

@@ -26,7 +26,6 @@ def decode_sentences(
     *,
     limit: LengthLimit,
     options: DecodeOptions | None = None,
-    exact_lengths: Sequence[int] | None = None,
     numbers: Sequence[int] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[list[Hypothesis]]:
@@ -37,13 +36,12 @@ def decode_sentences(
         sources: source ids without EOS.
         limit: how long a hypothesis may get.
         options: how to search; None: greedily.
-        exact_lengths: for each source the target tokens to produce, EOS included, whatever the limit; None: until EOS.
         numbers: for each source one of its own, which its random draws follow from; None: its place.
         progress: called with the number of sentences done since the last call.
     """
     options = (options or DecodeOptions()).filled()
     assert options.batch_size
-    device, exact = next(model.parameters()).device, exact_lengths is not None
+    device = next(model.parameters()).device
     hypotheses: list[list[Hypothesis]] = [[] for _ in sources]
 
     def decode(places: list[int]) -> list[list[Hypothesis]]:
@@ -51,12 +49,12 @@ def decode_sentences(
         src = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(device)
         lengths = torch.tensor([len(row) for row in rows], device=device)
         src_mask = torch.arange(src.shape[1], device=device) < lengths[:, None]
-        most = [limit.of(len(row)) for row in rows] if exact_lengths is None else [exact_lengths[n] for n in places]
+        most = [limit.of(len(row)) for row in rows]
         if options.sample:
             own = places if numbers is None else [numbers[place] for place in places]
-            return sample(model, src, src_mask, max_lengths=most, exact_lengths=exact, numbers=own, options=options)
+            return sample(model, src, src_mask, max_lengths=most, numbers=own, options=options)
         if options.beam_size == 1:
-            return [[best] for best in greedy(model, src, src_mask, max_lengths=most, exact_lengths=exact)]
+            return [[best] for best in greedy(model, src, src_mask, max_lengths=most)]
         assert options.beam_size and options.num_best and options.length_penalty is not None
         return beam_search(
             model,
@@ -66,7 +64,6 @@ def decode_sentences(
             beam_size=options.beam_size,
             length_penalty=options.length_penalty,
             num_best=options.num_best,
-            exact_lengths=exact,
         )
 
     batches = _batches([len(source) + 1 for source in sources], options.batch_size)

@@ -182,7 +182,7 @@ def unknown_symbols(tokenizer: Tokenizer, line: str, ids: Sequence[int]) -> list
     """The tags, words or characters of a line whose ids are UNK."""
     if UNK not in ids:
         return []
-    tags, text = ([], line) if tokenizer.tag_separator is None else parted(line, tokenizer.tag_separator)
+    tags, text = parted(line, tokenizer.tag_separator)
     text = normalize(text, tokenizer.normalize)
     symbols = [*tags, *(text.split() if tokenizer.kind is TokenizerKind.word else text)]
     if tokenizer.kind is TokenizerKind.bpe:

@@ -24,7 +24,6 @@ def paired_tests(first: SentenceCounts, other: SentenceCounts) -> dict[str, dict
         is that of the differences moved to a mean of zero (Efron and Tibshirani 1993, section 16.4), two-sided. Unlike
         sacrebleu's it is 1, not 0.001, for two equal systems.
     """
-    assert len(first) == len(other)
     of_first, of_other = first.scores(), other.scores()
     sets_of_first, sets_of_other = first.resampled(), other.resampled()
     tests = {}
@@ -74,20 +73,18 @@ def compare_evaluations(names: Sequence[str], evaluations: Sequence[Evaluation])
 
 
 def _require_alike(first_name: str, first: Evaluation, name: str, other: Evaluation) -> None:
-    for score, signature in first.details["signatures"].items():
-        found = other.details["signatures"][score]
-        if found != signature:
-            raise ValueError(
-                f"ckpt: {score} of {name} has the signature {found}, that of {first_name} {signature}: such scores "
-                "cannot be compared"
-            )
+    signatures = [one.details["signatures"] for one in (first, other)]
+    if signatures[0] != signatures[1]:
+        raise ValueError(
+            f"ckpt: scores of {name} have the signatures {signatures[1]}, those of {first_name} {signatures[0]}: such "
+            "scores cannot be compared"
+        )
     pairs, others = ([pair[:2] for pair in one.pairs] for one in (first, other))
-    if pairs == others:
-        return
-    found = f"{len(others):,} pairs instead of {len(pairs):,}"
-    if len(pairs) == len(others):
-        found = f"pair {[a == b for a, b in zip(pairs, others, strict=True)].index(False) + 1:,} is another one"
-    raise ValueError(
-        f"ckpt: {name} would be scored on other pairs than {first_name} ({found}): set task.test=FILE, so that all are "
-        "scored on the same"
-    )
+    if pairs != others:
+        found = f"{len(others):,} pairs instead of {len(pairs):,}"
+        if len(pairs) == len(others):
+            found = f"pair {[a == b for a, b in zip(pairs, others, strict=True)].index(False) + 1:,} is another one"
+        raise ValueError(
+            f"ckpt: {name} would be scored on other pairs than {first_name} ({found}): set task.test=FILE, so that all "
+            "are scored on the same"
+        )

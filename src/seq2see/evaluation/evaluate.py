@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from seq2see.atomic_write import write_text
 from seq2see.data import EncodedPairs, scoring_loader
 from seq2see.decoding import Forced, Hypothesis, TranslationModel, teacher_forced
@@ -97,8 +99,8 @@ def evaluate_pairs(
     hypotheses, texts = asked.translated(model, limit=trained.length_limit, decode=decode)
     free, nearest = scorer.counts(texts)
     counts = SentenceCounts(forced.columns(groups) | free.columns)
-    scores = counts.scores()
-
+    scores, lengths = counts.scores(), encoded.target_lengths
+    over_limit = lengths[trained.length_limit.too_short_for(encoded.source_lengths, lengths)]
     closest = [own[number] for own, number in zip(asked.different, nearest, strict=True)]
     right = counts.columns["exact_match"][:, 0].astype(bool).tolist()
     details: dict[str, Any] = {
@@ -110,11 +112,11 @@ def evaluate_pairs(
         "bleu_tokenizer": scorer.bleu_tokenizer,
         "unknown": dict(zip(("source", "target"), encoded.num_unknown, strict=True)),
         "hit_length_limit": sum(not hypothesis.ended for hypothesis in hypotheses),
-        "references_over_limit": _over_limit(trained, encoded),
+        "references_over_limit": {"references": len(over_limit), "longest": int(over_limit.max(initial=0))},
         "intervals": counts.intervals(),
         "forced_and_free": _forced_and_free(ids, forced, hypotheses, groups, closest, scores["exact_match"]),
         "by_source_length": by_length((encoded.source_lengths[firsts] - 1).tolist(), counts),
-        "by_target_length": by_length((encoded.target_lengths[closest] - 1).tolist(), counts),
+        "by_target_length": by_length((lengths[closest] - 1).tolist(), counts),
         "errors": _errors(texts, [asked.texts[place] for place in closest], hypotheses, firsts, scorer),
         "confidence": by_confidence([hypothesis.ranked_by(1.0) for hypothesis in hypotheses], right),
     }
@@ -139,9 +141,9 @@ def evaluate_pairs(
 
 def _check_positions(most: int | None, pairs: Sequence[Pair], encoded: EncodedPairs) -> None:
     """Refuses texts that are longer than a learned table, with the first of them."""
-    lengths = [max(both) for both in zip(encoded.source_lengths, encoded.target_lengths, strict=True)]
-    places = [] if most is None else [place for place, length in enumerate(lengths) if length > most]
-    if places:
+    lengths = np.maximum(encoded.source_lengths, encoded.target_lengths)
+    places = np.flatnonzero(lengths > (most or np.inf))
+    if len(places):
         raise ValueError(
             f"pair {places[0] + 1} ({pairs[places[0]].source[:40]!r}): {lengths[places[0]]} tokens, the end included, "
             f"are more than the {most} positions of the model; of {len(pairs)} pairs {len(places)} are so long: leave "
@@ -220,42 +222,29 @@ def _baselines(
     return {**scores, "searched": searched, "training_pairs": len(train)}
 
 
-def _over_limit(trained: TranslationModel, encoded: EncodedPairs) -> dict[str, int]:
-    """How many references are too long to be written, and how long the longest of them is, in tokens with EOS."""
-    if trained.options.decode.oracle_length:
-        return {"references": 0, "longest": 0}
-    lengths = encoded.target_lengths
-    longer = lengths[trained.length_limit.too_short_for(encoded.source_lengths, lengths)]
-    return {"references": len(longer), "longest": int(longer.max(initial=0))}
-
-
 def _notes(details: dict[str, Any], counts: SentenceCounts, remedy: str) -> list[str]:
-    short = float((counts.columns["bleu"][:, 1] < 4).mean())  # sacrebleu's second count: tokens of the reference
-    unknown, too_long = details["unknown"], details["references_over_limit"]
-    notes = [
-        (
-            details["sources"] < details["pairs"],
+    notes, unknown, too_long = [], details["unknown"], details["references_over_limit"]
+    if details["sources"] < details["pairs"]:
+        notes.append(
             f"{details['pairs']:,} pairs of {details['sources']:,} sources: each output is scored against all the "
-            "targets of its source",
-        ),
-        (
-            short > 0.5,
+            "targets of its source"
+        )
+    short = float((counts.columns["bleu"][:, 1] < 4).mean())  # sacrebleu's second count: tokens of the reference
+    if short > 0.5:
+        notes.append(
             f"{short:.0%} of the references have fewer than four of the tokens that BLEU counts in fours: look at chrf "
-            "and exact_match",
-        ),
-        (
-            any(unknown.values()),
+            "and exact_match"
+        )
+    if any(unknown.values()):
+        notes.append(
             f"{unknown['source']:,} symbols of the sources and {unknown['target']:,} of the references are not in the "
-            "vocabularies",
-        ),
-        (
-            details["hit_length_limit"],
-            f"{details['hit_length_limit']:,} outputs were cut at the length limit: {remedy}",
-        ),
-        (
-            too_long["references"],
+            "vocabularies"
+        )
+    if details["hit_length_limit"]:
+        notes.append(f"{details['hit_length_limit']:,} outputs were cut at the length limit: {remedy}")
+    if too_long["references"]:
+        notes.append(
             f"{too_long['references']:,} references are longer than the length limit, so that no output is right: "
-            f"decode.max_length={too_long['longest']} lets them all be written",
-        ),
-    ]
-    return [note for holds, note in notes if holds]
+            f"decode.max_length={too_long['longest']} lets them all be written"
+        )
+    return notes

@@ -46,17 +46,12 @@ class References:
         ]
         self.scorer = Scorer([[self.texts[place] for place in own] for own in self.different], target_tokenizer)
         self._source_ids = source_tokenizer.encode_batch([pairs[place].source for place in self.firsts])
-        self._target_ids = target_tokenizer.encode_batch([pairs[place].target for place in self.firsts])
 
     def translated(
         self, model: Transformer, *, limit: LengthLimit, decode: DecodeOptions
     ) -> tuple[list[Hypothesis], list[str]]:
-        """The best hypothesis of each source, and its text in one line.
-
-        With `oracle_length` each hypothesis is as long as its source's first target.
-        """
-        lengths = [len(ids) + 1 for ids in self._target_ids] if decode.oracle_length else None
-        found = decode_sentences(model, self._source_ids, limit=limit, options=decode, exact_lengths=lengths)
+        """The best hypothesis of each source, and its text in one line."""
+        found = decode_sentences(model, self._source_ids, limit=limit, options=decode)
         hypotheses = [best for best, *_ in found]
         return hypotheses, [one_line(self.target_tokenizer.decode(best.ids)) for best in hypotheses]
 

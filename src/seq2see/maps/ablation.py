@@ -21,13 +21,9 @@ from seq2see.maps.measures import HeadEffects
 from seq2see.text import BOS, PAD
 from seq2see.transformer import Transformer
 
-MOST_NUMBERS = 2**22  # of the widest layer in one forward pass: 16 megabytes
-
 
 def head_effects(model: Transformer, batch: Batch) -> HeadEffects:
-    """Importance and ablation of every head, teacher-forced, in evaluation mode.
-
-    One pass with gradients, and as many rows of a pass without as there are heads times pairs.
+    """Importance and ablation of every head, teacher-forced, in evaluation mode: one pass with gradients, one a head.
 
     Args:
         model: on any device; its mode, gradients and the random state are as before afterwards.
@@ -50,8 +46,8 @@ def head_effects(model: Transformer, batch: Batch) -> HeadEffects:
 
 
 def _importance(model: Transformer, batch: Batch) -> dict[str, NDArray]:
-    masks = _masks(model, len(batch.src), requires_grad=True)
-    every = [mask for kind in KINDS for mask in masks[kind]]
+    masks = _masks(model, len(batch.src))
+    every = [mask.requires_grad_() for kind in KINDS for mask in masks[kind]]
     with torch.enable_grad(), _heads_scaled(model, masks):
         loss, _ = _scores(model, batch)
         gradients = iter(torch.autograd.grad(loss.sum(), every))
@@ -60,29 +56,18 @@ def _importance(model: Transformer, batch: Batch) -> dict[str, NDArray]:
 
 def _without_each(model: Transformer, batch: Batch) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
     """What mean loss and share of exact matches gain when a head is off, by kind (layers, heads)."""
-    num_heads = model.options.num_heads or 0
-    depths = {kind: len(attention_layers(model, kind)) for kind in KINDS}
-    heads = [(kind, *place) for kind in KINDS for place in np.ndindex(depths[kind], num_heads)]
-    with_all = [float(part.double().mean()) for part in _scores(model, batch)]
-    widest = max(model.d_model, model.output_proj.out_features)
-    at_once = max(1, MOST_NUMBERS // (batch.src.numel() * model.d_model + batch.tgt_in.numel() * widest))
-    found = [_with_some_off(model, batch, heads[start : start + at_once]) for start in range(0, len(heads), at_once)]
-    gains = np.concatenate(found, axis=1) - np.array(with_all)[:, None]  # (2, heads of all kinds)
-    ends = np.cumsum([depths[kind] * num_heads for kind in KINDS])[:-1]
-    losses, matches = ([part.reshape(-1, num_heads) for part in np.split(gain, ends)] for gain in gains)
-    return dict(zip(KINDS, losses, strict=True)), dict(zip(KINDS, matches, strict=True))
-
-
-def _with_some_off(model: Transformer, batch: Batch, heads: list[tuple[str, int, int]]) -> NDArray:
-    """Mean loss and share of exact matches without the first of these heads, and so on, (2, heads), of one pass."""
-    size = len(batch.src)
-    repeated = Batch(*(part.repeat(len(heads), *[1] * (part.ndim - 1)) for part in batch))
-    masks = _masks(model, len(heads) * size, requires_grad=False)
-    for place, (kind, layer, head) in enumerate(heads):
-        masks[kind][layer][place * size : (place + 1) * size, head] = 0
-    with _heads_scaled(model, masks):
-        scores = _scores(model, repeated)
-    return np.stack([part.view(len(heads), size).double().mean(1).cpu().numpy() for part in scores])
+    masks, losses, matches = _masks(model, 1), {}, {}
+    whole_loss, whole_match = (part.double().mean() for part in _scores(model, batch))
+    for kind in KINDS:
+        losses[kind], matches[kind] = np.zeros((2, len(masks[kind]), masks[kind][0].shape[1]))
+        for layer, head in np.ndindex(losses[kind].shape):
+            masks[kind][layer][:, head] = 0
+            with _heads_scaled(model, masks):
+                loss, match = _scores(model, batch)
+            masks[kind][layer][:, head] = 1
+            losses[kind][layer, head] = loss.double().mean() - whole_loss
+            matches[kind][layer, head] = match.double().mean() - whole_match
+    return losses, matches
 
 
 def _scores(model: Transformer, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -103,15 +88,12 @@ def _scores(model: Transformer, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 Masks = dict[str, list[Tensor]]
-"""For each kind and depth how much of each head goes on, (B, H)."""
+"""For each kind and depth how much of each head goes on, (B, H), or (1, H) for all pairs."""
 
 
-def _masks(model: Transformer, size: int, *, requires_grad: bool) -> Masks:
+def _masks(model: Transformer, size: int) -> Masks:
     shape, device = (size, model.options.num_heads or 0), next(model.parameters()).device
-    return {
-        kind: [torch.ones(shape, device=device, requires_grad=requires_grad) for _ in attention_layers(model, kind)]
-        for kind in KINDS
-    }
+    return {kind: [torch.ones(shape, device=device) for _ in attention_layers(model, kind)] for kind in KINDS}
 
 
 @contextmanager

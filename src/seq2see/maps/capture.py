@@ -1,7 +1,7 @@
 """Attention weights of a model, by a pass of their own over the same weights: training never pays for them."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import torch
@@ -12,7 +12,6 @@ from seq2see.attention import AttentionLayer, MultiHeadAttention, repeat_kv
 from seq2see.data import Batch
 from seq2see.data.encoded import shifted
 from seq2see.decoding import Hypothesis, LengthLimit, evaluation_mode, greedy
-from seq2see.decoding.hypothesis import next_log_probs
 from seq2see.maps.arrays import Maps
 from seq2see.text import EOS, PAD
 from seq2see.transformer import Transformer
@@ -36,10 +35,17 @@ def capture(model: Transformer, batch: Batch, *, norms: bool = False) -> Maps:
 
 def capture_with_logits(model: Transformer, batch: Batch, *, norms: bool = False) -> tuple[Maps, Tensor]:
     """What `capture` gives, and the scores of each next target token (B, T, V), of one pass."""
-    with evaluation_mode(model):
-        encoder, memory = _encoder_maps(model, batch, norms=norms)
-        decoder, logits = _decoder_maps(model, batch, memory, norms=norms)
-    return Maps(**encoder, **decoder), logits
+    device = next(model.parameters()).device
+    src_mask, tgt_mask = batch.src_mask, batch.tgt_out != PAD
+    masks = {"encoder": (src_mask, src_mask), "decoder": (tgt_mask, tgt_mask), "cross": (tgt_mask, src_mask)}
+    with ExitStack() as stack:
+        stack.enter_context(evaluation_mode(model))
+        found = {kind: stack.enter_context(collected(model, kind, norms=norms)) for kind in masks}
+        logits = model(batch.src.to(device), src_mask.to(device), batch.tgt_in.to(device))
+    named: dict[str, NDArray] = {}
+    for kind, (query_mask, key_mask) in masks.items():
+        named |= _named(kind, found[kind], query_mask, key_mask)
+    return Maps(**named), logits
 
 
 def snapshot(model: Transformer, batch: Batch, *, limit: LengthLimit) -> tuple[Maps, list[Hypothesis]]:
@@ -47,19 +53,18 @@ def snapshot(model: Transformer, batch: Batch, *, limit: LengthLimit) -> tuple[M
 
     They are no longer than `limit` says, nor more than `MOST_LONGER` tokens longer than the longest reference.
     """
-    with evaluation_mode(model):
-        encoder, memory = _encoder_maps(model, batch, norms=True)
-        decoder, logits = _decoder_maps(model, batch, memory, norms=True)
-        hypotheses = _outputs(model, batch, logits, limit)
-        free, _ = _decoder_maps(model, fed_back(batch, hypotheses), memory, norms=True)
-    return with_free(Maps(**encoder, **decoder), free), hypotheses
+    longest = batch.tgt_out.shape[1] + MOST_LONGER
+    limits = [min(limit.of(length), longest) for length in batch.src_mask.sum(1).tolist()]
+    device = next(model.parameters()).device
+    hypotheses = greedy(model, batch.src.to(device), batch.src_mask.to(device), max_lengths=limits)
+    return with_outputs(model, batch, hypotheses), hypotheses
 
 
-def with_free(maps: Maps, free: dict[str, NDArray]) -> Maps:
-    """The maps, and beside them those of the model's own outputs, by the names that they have with references."""
-    own = ("decoder", "cross")
-    renamed = {f"{kind}_free{more}": free[f"{kind}{more}"] for kind in own for more in ("", "_norm")}
-    return maps._replace(**renamed)
+def with_outputs(model: Transformer, batch: Batch, hypotheses: list[Hypothesis]) -> Maps:
+    """`capture` with norms, and beside it (`*_free`) the maps of what the model said."""
+    said = capture(model, fed_back(batch, hypotheses), norms=True).named()
+    free = {f"{kind}_free{more}": said[f"{kind}{more}"] for kind in ("decoder", "cross") for more in ("", "_norm")}
+    return capture(model, batch, norms=True)._replace(**free)
 
 
 def fed_back(batch: Batch, hypotheses: list[Hypothesis]) -> Batch:
@@ -67,45 +72,6 @@ def fed_back(batch: Batch, hypotheses: list[Hypothesis]) -> Batch:
     rows = [torch.tensor([*said.ids, *[EOS] * said.ended], dtype=torch.int64) for said in hypotheses]
     tgt_out = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
     return shifted(batch.ids.numpy(), batch.src.numpy(), batch.src_mask.numpy(), tgt_out.numpy())
-
-
-def _outputs(model: Transformer, batch: Batch, logits: Tensor, limit: LengthLimit) -> list[Hypothesis]:
-    """What `greedy` gives, with less work: a reference whose tokens are all the most probable ones is the output."""
-    log_probs = next_log_probs(logits)
-    tgt_out, longest = batch.tgt_out.to(logits.device), batch.tgt_out.shape[1] + MOST_LONGER
-    limits = [min(limit.of(length), longest) for length in batch.src_mask.sum(1).tolist()]
-    real = tgt_out != PAD
-    scores = log_probs.gather(2, tgt_out[:, :, None])[:, :, 0].masked_fill(~real, 0).sum(1).tolist()
-    is_right = ((log_probs.argmax(-1) == tgt_out) | ~real).all(1).tolist()
-    hypotheses = [
-        Hypothesis(row[: row.index(EOS)], score, True) for row, score in zip(tgt_out.tolist(), scores, strict=True)
-    ]
-    others = [row for row, said in enumerate(hypotheses) if not is_right[row] or len(said.ids) >= limits[row]]
-    if others:
-        src, src_mask = (part[others].to(logits.device) for part in (batch.src, batch.src_mask))
-        found = greedy(model, src, src_mask, max_lengths=[limits[row] for row in others])
-        for row, said in zip(others, found, strict=True):
-            hypotheses[row] = said
-    return hypotheses
-
-
-def _encoder_maps(model: Transformer, batch: Batch, *, norms: bool) -> tuple[dict[str, NDArray], Tensor]:
-    """The encoder's maps by name, and what it has made of the source: memory (B, S, D)."""
-    device = next(model.parameters()).device
-    with collected(model, "encoder", norms=norms) as found:
-        memory = model.encode(batch.src.to(device), batch.src_mask.to(device))
-    return _named("encoder", found, batch.src_mask, batch.src_mask), memory
-
-
-def _decoder_maps(
-    model: Transformer, batch: Batch, memory: Tensor, *, norms: bool
-) -> tuple[dict[str, NDArray], Tensor]:
-    """The decoder's self and cross maps by name, and its logits (B, T, V)."""
-    with collected(model, "decoder", norms=norms) as decoder, collected(model, "cross", norms=norms) as cross:
-        logits = model.decode(batch.tgt_in.to(memory.device), memory, batch.src_mask.to(memory.device))
-    tgt_mask = batch.tgt_out != PAD
-    maps = _named("decoder", decoder, tgt_mask, tgt_mask) | _named("cross", cross, tgt_mask, batch.src_mask)
-    return maps, logits
 
 
 def attention_layers(model: Transformer, kind: str) -> list[AttentionLayer]:

@@ -6,6 +6,7 @@ import math
 import re
 import shutil
 import textwrap
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
@@ -28,8 +29,7 @@ TALLEST = 12  # characters of a label that is written downwards
 # The page's scale for weights (maps/page/colour.js, light): ever darker, even to the eye, colour-blind-safe.
 RAMP = np.array([(241, 247, 250), (180, 233, 239), (77, 188, 212), (35, 122, 184), (49, 56, 131), (32, 20, 68)])
 PLACES = (0, 0.2, 0.4, 0.6, 0.8, 1)  # the weights of these colours
-INK, QUIET, PAPER, HIDDEN = "#17202e", "#566274", "#fbfcfd", "#c2ccd6"
-SERIF = "'Iowan Old Style', Palatino, Georgia, 'Liberation Serif', serif"
+INK, PAPER, HIDDEN = "#17202e", "#fbfcfd", "#c2ccd6"
 SANS = "'Avenir Next', 'Segoe UI', 'Helvetica Neue', 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 CELL, LARGEST, MARGIN, FONT = 26, 900, 24, 13  # pixels; the largest map is as wide as that
 ADVANCE = 0.6  # of a letter, in font sizes, generously; a CJK letter takes two
@@ -160,21 +160,22 @@ def heat_map(weights: NDArray, row_labels: Sequence[str], column_labels: Sequenc
         column_labels: S words.
         width: columns of the terminal, which no line is wider than; CJK characters take two.
     """
-    rows, columns = [_printable(label) for label in row_labels], [_printable(label) for label in column_labels]
+    rows, columns = ([_printable(label) for label in labels] for labels in (row_labels, column_labels))
     left = min(max((cell_len(row) for row in rows), default=0), width // 4)
     rows = [" " * (left - cell_len(row)) + cut(row, left) for row in rows]
-    room = max(width - left - 1, NARROWEST)
-    sizes = [max(cell_len(column), NARROWEST) for column in columns]
+    sizes, gap = [max(cell_len(column), NARROWEST) for column in columns], " "
+    room = num_fitting = max(width - left - 1, NARROWEST)
     fits = sum(sizes) + len(sizes) - 1 <= room
-    num_fitting, gap = (len(columns), " ") if fits else (room // NARROWEST, "")
-    sizes = sizes if fits else [NARROWEST] * len(columns)
+    if not fits:
+        sizes, gap, num_fitting = [NARROWEST] * len(columns), "", room // NARROWEST
     lines = []
     for start in range(0, len(columns), num_fitting):
         some = columns[start : start + num_fitting]
         if num_fitting < len(columns):
             lines.append(" " * (left + 1) + f"{start + 1}-{start + len(some)} of {len(columns)}")
-        header = [gap.join(map(set_cell_size, some, sizes))] if fits else _downwards(some)
-        lines += [" " * (left + 1) + line for line in header]
+        height = min(TALLEST, max(map(len, some)))
+        header = [some] if fits else zip(*(label[:height].rjust(height) for label in some), strict=True)
+        lines += [" " * (left + 1) + gap.join(map(set_cell_size, line, sizes)) for line in header]
         for label, row in zip(rows, weights[:, start : start + num_fitting], strict=True):
             cells = (_shade(weight) * size for weight, size in zip(row, sizes, strict=False))
             lines.append(f"{label} {gap.join(cells)}")
@@ -192,51 +193,22 @@ def _shade(weight: np.floating) -> str:
     return next((shade for least, shade in LEVELS if weight >= least), "?")  # NaN is not at least anything
 
 
-def _downwards(labels: list[str]) -> list[str]:
-    """The labels, one character below the other, in cells of the narrowest width; they end in the same line."""
-    letters = [_letters(label) for label in labels]
-    letters = [own if len(own) <= TALLEST else [*own[: TALLEST - 1], "…"] for own in letters]
-    height = max(map(len, letters))
-    padded = [[" "] * (height - len(own)) + own for own in letters]
-    return ["".join(set_cell_size(letter, NARROWEST) for letter in line) for line in zip(*padded, strict=True)]
-
-
-def _letters(label: str) -> list[str]:
-    """The characters, each with the marks that belong to it and take no column."""
-    letters: list[str] = []
-    for character in label:
-        if letters and not cell_len(character):
-            letters[-1] += character
-        else:
-            letters.append(character)
-    return letters
-
-
 def _printable(label: str) -> str:
-    if label == " ":
-        return "␣"
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in label
-    )
+    letters = unicodedata.normalize("NFC", label) if label != " " else "␣"
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in letters)
 
 
 def svg_figure(maps: Sequence[LabelledMap], choice: Choice) -> str:
     """All maps below each other in the page's colours, as an XML document; it needs no script, font or other file."""
-    panels, top, width = [_text(choice.name, MARGIN, MARGIN + FONT, size=17, family=SERIF)], 2 * MARGIN + FONT, 0
+    panels, top, width = [_text(choice.name, MARGIN, MARGIN + FONT, size=17)], 2 * MARGIN + FONT, _room(choice.name, 17)
     for panel, panel_width, height in [*map(_panel, maps), _legend()]:
         panels.append(f'<g transform="translate({MARGIN} {top})">{panel}</g>')
         top, width = top + height + MARGIN, max(width, panel_width)
-    width = max(width, _room(choice.name, 17)) + 2 * MARGIN
-    stops = "".join(f'<stop offset="{place}" stop-color="{_colour(place)}"/>' for place in PLACES)
-    fills = (
-        '<defs><pattern id="hidden" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-        f'<line x1="0" y1="0" x2="0" y2="6" stroke="{HIDDEN}" stroke-width="1.4"/></pattern>'
-        f'<linearGradient id="scale">{stops}</linearGradient></defs>'
-    )
+    width += 2 * MARGIN
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{top}" viewBox="0 0 {width} {top}" '
-        f'role="img"><title>{_safe(choice.name)}</title>{fills}<rect width="100%" height="100%" fill="{PAPER}"/>\n'
+        f'font-family="{SANS}"><title>{_safe(choice.name)}</title><rect width="100%" height="100%" fill="{PAPER}"/>\n'
         + "\n".join(panels)
         + "\n</svg>\n"
     )
@@ -248,37 +220,25 @@ def _panel(own: LabelledMap) -> tuple[str, int, int]:
     cell = max(2, min(CELL, LARGEST // max(len(queries), len(keys), 1)))
     size = min(FONT, max(6, cell - 2))
     every = math.ceil(size / cell)  # labels stand on every so many rows and columns
-    parts = [
-        _text(line, 0, FONT + 22 * number, size=15, family=SERIF, fill=QUIET if number else INK)
-        for number, line in enumerate(own.heading)
-    ]
+    parts = [_text(line, 0, FONT + 22 * number, size=15) for number, line in enumerate(own.heading)]
     left = max(_room(label, size) for label in queries) + 10
     top = 22 * len(own.heading) + max(_room(label, size) for label in keys) + 12
     for query, label in list(enumerate(queries))[::every]:
-        y = top + (query + 0.5) * cell + 0.35 * size
-        parts.append(_text(label, left - 8, y, size=size, anchor="end", fill=_ink(label)))
+        parts.append(_text(label, left - 8, top + (query + 0.5) * cell + 0.35 * size, size=size, anchor="end"))
     for key, label in list(enumerate(keys))[::every]:
-        x = left + (key + 0.5) * cell + 0.35 * size
-        parts.append(_text(label, x, top - 6, size=size, turn=True, fill=_ink(label)))
+        parts.append(_text(label, left + (key + 0.5) * cell + 0.35 * size, top - 6, size=size, turn=-90))
     side = cell - (1 if cell >= 8 else 0)
-    for query in range(len(queries)):
-        seen, y = own.visible(query), top + query * cell
-        for key in range(seen):
-            colour = _colour(float(own.weights[query, key]))
-            parts.append(f'<rect x="{left + key * cell}" y="{y}" width="{side}" height="{side}" fill="{colour}"/>')
-        if seen < len(keys):
-            x, hidden = left + seen * cell, (len(keys) - seen) * cell
-            parts.append(f'<rect x="{x}" y="{y}" width="{hidden}" height="{cell}" fill="url(#hidden)"/>')
+    for query, key in np.ndindex(len(queries), len(keys)):
+        colour = _colour(float(own.weights[query, key])) if key < own.visible(query) else HIDDEN
+        parts.append(_square(left + key * cell, top + query * cell, side, side, colour))
     width = max(left + len(keys) * cell, *(_room(line, 15) for line in own.heading))
     return "".join(parts), width, top + len(queries) * cell
 
 
 def _legend() -> tuple[str, int, int]:
-    width = 190
-    parts = [f'<rect x="0" y="0" width="{width}" height="8" fill="url(#scale)"/>']
-    for text, x, anchor in (("0", 0, "start"), ("0.5", width // 2, "middle"), ("1", width, "end")):
-        parts.append(_text(text, x, 24, size=11, anchor=anchor, fill=QUIET))
-    return "".join(parts), width, 26
+    steps = [_square(10 * step, 0, 10, 8, _colour(step / 20)) for step in range(21)]
+    numbers = [_text(text, x, 24, size=11) for text, x in (("0", 0), ("0.5", 100), ("1", 200))]
+    return "".join(steps + numbers), 210, 26
 
 
 def _colour(weight: float) -> str:
@@ -287,26 +247,15 @@ def _colour(weight: float) -> str:
     return "#" + "".join(f"{round(float(np.interp(weight, PLACES, part))):02x}" for part in RAMP.T)
 
 
-def _text(
-    text: str,
-    x: float,
-    y: float,
-    *,
-    size: int,
-    family: str = SANS,
-    fill: str = INK,
-    anchor: str = "start",
-    turn: bool = False,
-) -> str:
-    place = f'transform="translate({x:g} {y:g}) rotate(-90)"' if turn else f'x="{x:g}" y="{y:g}"'
+def _square(x: int, y: int, width: int, height: int, fill: str) -> str:
+    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}"/>'
+
+
+def _text(text: str, x: float, y: float, *, size: int, anchor: str = "start", turn: int = 0) -> str:
     return (
-        f'<text {place} font-size="{size}" font-family="{family}" fill="{fill}" text-anchor="{anchor}" '
-        f'xml:space="preserve">{_safe(text)}</text>'
+        f'<text transform="translate({x:g} {y:g}) rotate({turn})" font-size="{size}" fill="{INK}" '
+        f'text-anchor="{anchor}" xml:space="preserve">{_safe(text)}</text>'
     )
-
-
-def _ink(label: str) -> str:
-    return QUIET if label in ("<bos>", "<eos>") else INK
 
 
 def _room(text: str, size: int) -> int:

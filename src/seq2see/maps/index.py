@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ DIMENSIONS = ("d_model", "num_heads", "num_encoder_layers", "num_decoder_layers"
 
 @dataclass(frozen=True)
 class Example:
-    """One pair whose maps are kept; lists, as JSON has them, become tuples."""
+    """One pair whose maps are kept."""
 
     id: int | str  # what users know it by, such as its number in the validation split
     source: str  # text as it was read
@@ -27,22 +27,8 @@ class Example:
     target_words: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        for side in ("source", "target"):
-            tokens, words = _texts(getattr(self, f"{side}_tokens")), getattr(self, f"{side}_words")
-            object.__setattr__(self, f"{side}_tokens", tokens)
-            if words is None:
-                continue
-            object.__setattr__(self, f"{side}_words", tuple(map(int, words)))
-            if len(words) != len(tokens) - 1:
-                raise ValueError(
-                    f"example {self.id}: {side}_words has {len(words)} entries for {len(tokens) - 1} {side} tokens"
-                    " without EOS; give one word number a token"
-                )
-        if self.links is None:
-            return
-        object.__setattr__(self, "links", tuple((int(source), int(target)) for source, target in self.links))
         num_sources, num_targets = len(self.source_tokens) - 1, len(self.target_tokens) - 1
-        for source, target in self.links:
+        for source, target in self.links or ():
             if not (0 <= source < num_sources and 0 <= target < num_targets):
                 raise ValueError(
                     f"example {self.id}: link {source}-{target} lies outside {num_sources} source and {num_targets}"
@@ -123,36 +109,26 @@ def read_index(file: Path) -> Index:
         )
     try:
         names = [each.name for each in fields(Example)]
-        examples = tuple(Example(**{name: entry.get(name) for name in names}) for entry in content["examples"])
+        examples = tuple(Example(**{name: _tuples(entry.get(name)) for name in names}) for entry in content["examples"])
         model = {name: int(content["model"][name]) for name in DIMENSIONS}
-        if not examples or min(model.values()) < 1:
-            raise ValueError("no examples, or a model without a size")
-        steps = tuple(_stored_step(entry, len(examples)) for entry in content["steps"])
-        return Index(model, float(content["max_megabytes"]), examples, steps)
+        return Index(model, float(content["max_megabytes"]), examples, tuple(map(_stored_step, content["steps"])))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ValueError(
             f"{file}: not a valid attention log ({error!r}); log the run again or restore the file"
         ) from error
 
 
-def _stored_step(entry: dict[str, Any], num_examples: int) -> StoredStep:
-    hypotheses, tokens = entry["hypotheses"], entry.get("hypothesis_tokens")
-    if not isinstance(entry["epoch"], int | float | None):
-        raise ValueError(f"step {entry['step']}: its epoch is no number")
-    for each in (hypotheses, tokens):
-        if each is not None and len(each) != num_examples:
-            raise ValueError(f"step {entry['step']}: {len(each)} hypotheses for {num_examples} examples")
+def _stored_step(entry: dict[str, Any]) -> StoredStep:
     return StoredStep(
         int(entry["step"]),
         entry["epoch"],
         {name: math.nan if value is None else float(value) for name, value in entry["scores"].items()},
-        None if hypotheses is None else _texts(hypotheses),
-        None if tokens is None else tuple(map(_texts, tokens)),
+        _tuples(entry["hypotheses"]),
+        _tuples(entry.get("hypothesis_tokens")),
         has_maps=entry["file"] is not None,
     )
 
 
-def _texts(values: Sequence[str]) -> tuple[str, ...]:
-    if not all(isinstance(value, str) for value in values):
-        raise ValueError(f"{values!r:.80} are not texts")
-    return tuple(values)
+def _tuples(value: Any) -> Any:
+    """JSON's lists as tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

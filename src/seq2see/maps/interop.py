@@ -41,20 +41,30 @@ def from_arrays(
             where they are not known.
         d_model: width of the model, for the page's heading.
 
-    Returns:
-        A log: `.show()` in a notebook, `.save(path)` for the page, `.measures()` for numbers.
-
     Raises:
         ValueError: shapes, tokens, masks and links do not fit each other, or rows do not sum to 1.
     """
     given = {name: _as_array(array) for name, array in zip(KINDS, (encoder, decoder, cross), strict=True)}
     given = {name: array[None] if array.ndim == 4 else array for name, array in given.items()}
-    num_pairs, num_heads = _check_shapes(given)
-    num_targets, num_sources = given["cross"].shape[3:]
-    sources = _rows("source", source_tokens, source_mask, num_pairs, num_sources)
-    targets = _rows("target", target_tokens, target_mask, num_pairs, num_targets)
-    if links is not None and len(links) != num_pairs:
-        raise ValueError(f"links has {len(links)} entries for {num_pairs} pairs; give one each, None where not known")
+    shapes = {name: array.shape for name, array in given.items()}
+    pairs, layers, heads, num_targets, num_sources = (*shapes["cross"], *[0] * 5)[:5]
+    depth = shapes["encoder"][1] if shapes["encoder"][1:] else 0
+    if shapes != {
+        "encoder": (pairs, depth, heads, num_sources, num_sources),
+        "decoder": (pairs, layers, heads, num_targets, num_targets),
+        "cross": (pairs, layers, heads, num_targets, num_sources),
+    }:
+        raise ValueError(f"the maps do not fit each other: give (pairs, layers, heads, query, key) each, got {shapes}")
+    if source_tokens and isinstance(source_tokens[0], str):
+        source_tokens, target_tokens = [source_tokens], [target_tokens]  # pyright: ignore[reportAssignmentType]
+    true = [None] * pairs if links is None else links
+    if not pairs == len(source_tokens) == len(target_tokens) == len(true):
+        raise ValueError(
+            f"{len(source_tokens)} source_tokens, {len(target_tokens)} target_tokens and {len(true)} links for maps of"
+            f" {pairs} pairs: give one entry a pair"
+        )
+    sources = _real("source", source_tokens, source_mask, num_sources)
+    targets = _real("target", target_tokens, target_mask, num_targets)
     examples = [
         Example(
             id=number,
@@ -64,19 +74,11 @@ def from_arrays(
             target_tokens=target,
             links=None if own is None else tuple(own),
         )
-        for number, ((source, _), (target, _), own) in enumerate(
-            zip(sources, targets, links or [None] * num_pairs, strict=True)
-        )
+        for number, ((source, _), (target, _), own) in enumerate(zip(sources, targets, true, strict=True))
     ]
-    places = {"source": [real for _, real in sources], "target": [real for _, real in targets]}
-    sides = {"encoder": ("source", "source"), "decoder": ("target", "target"), "cross": ("target", "source")}
-    maps = Maps(**{name: _picked(name, given[name], *(places[side] for side in sides[name])) for name in KINDS})
-    model = {
-        "d_model": d_model,
-        "num_heads": num_heads,
-        "num_encoder_layers": given["encoder"].shape[1],
-        "num_decoder_layers": given["cross"].shape[1],
-    }
+    sides = {"encoder": (sources, sources), "decoder": (targets, targets), "cross": (targets, sources)}
+    maps = Maps(**{name: _picked(name, given[name], *sides[name]) for name in KINDS})
+    model = {"d_model": d_model, "num_heads": heads, "num_encoder_layers": depth, "num_decoder_layers": layers}
     return AttentionLog.of_maps(maps, examples=examples, model=model)
 
 
@@ -127,37 +129,15 @@ def _as_array(values: Any) -> NDArray:
     return np.asarray(values, dtype=np.float32)
 
 
-def _check_shapes(given: dict[str, NDArray]) -> tuple[int, int]:
-    """The number of pairs and of heads, which all three have in common; a decoder layer has both kinds."""
-    for name, array in given.items():
-        if array.ndim != 5:
-            raise ValueError(f"{name} has shape {array.shape}; give (pairs, layers, heads, query, key), or one pair's")
-    pairs, layers, heads, targets, sources = given["cross"].shape
-    depth = given["encoder"].shape[1]
-    wanted = {"encoder": (pairs, depth, heads, sources, sources), "decoder": (pairs, layers, heads, targets, targets)}
-    for name, shape in wanted.items():
-        if given[name].shape != shape:
-            raise ValueError(
-                f"{name} has shape {given[name].shape}, beside cross {given['cross'].shape} it needs {shape}"
-                " (pairs, layers, heads, query, key)"
-            )
-    return pairs, heads
+Real = list[tuple[tuple[str, ...], NDArray]]
+"""For each pair its real tokens, and their places in the arrays."""
 
 
-def _rows(
-    side: str, tokens: Tokens, mask: ArrayLike | None, num_pairs: int, size: int
-) -> list[tuple[tuple[str, ...], NDArray]]:
-    """For each pair its real tokens, and their places in the arrays."""
-    if len(tokens) and isinstance(tokens[0], str):
-        tokens = [tokens]  # pyright: ignore[reportAssignmentType]
-    if len(tokens) != num_pairs:
-        raise ValueError(
-            f"{side}_tokens are of {len(tokens)} pairs, the maps of {num_pairs}; give a list of labels each"
-        )
+def _real(side: str, tokens: Sequence[Sequence[str]], mask: ArrayLike | None, size: int) -> Real:
     masks = None if mask is None else np.atleast_2d(_as_array(mask)) != 0
-    if masks is not None and masks.shape != (num_pairs, size):
-        raise ValueError(f"{side}_mask has shape {masks.shape}, the maps need {(num_pairs, size)}")
-    rows = []
+    if masks is not None and masks.shape != (len(tokens), size):
+        raise ValueError(f"{side}_mask has shape {masks.shape}, the maps need {(len(tokens), size)}")
+    rows: Real = []
     for number, labels in enumerate(tokens):
         places = np.arange(min(len(labels), size)) if masks is None else np.flatnonzero(masks[number])
         if masks is not None and len(labels) == size:
@@ -171,11 +151,10 @@ def _rows(
     return rows
 
 
-def _picked(name: str, array: NDArray, queries: list[NDArray], keys: list[NDArray]) -> NDArray:
+def _picked(name: str, array: NDArray, queries: Real, keys: Real) -> NDArray:
     """The real cells of each pair in the upper left corner, zero elsewhere."""
-    shape = (*array.shape[:3], max(map(len, queries)), max(map(len, keys)))
-    picked = np.zeros(shape, np.float32)
-    for number, (rows, columns) in enumerate(zip(queries, keys, strict=True)):
+    picked = np.zeros_like(array)
+    for number, ((_, rows), (_, columns)) in enumerate(zip(queries, keys, strict=True)):
         cells = array[number][:, :, rows[:, None], columns]
         worst = np.abs(cells.sum(-1) - 1).max()
         if not worst < 0.01:  # also where it is not a number

@@ -136,31 +136,26 @@ class SentenceLinks(NamedTuple):
     possible: frozenset[Link] = frozenset()
 
 
-def parse_links(text: str, *, index_base: int = 0) -> SentenceLinks:
-    """The links of one line, between white space; `index_base`, 0 or 1, is the number of the first word.
+def parse_links(text: str) -> SentenceLinks:
+    """The links of one line, between white space.
 
     Raises:
-        ValueError: something in it is no link, or a word's number lies before the first.
+        ValueError: something in it is no link.
     """
     sure, possible = set(), set()
     for entry in text.split():
         found = _LINK.fullmatch(entry)
         if found is None:
             raise ValueError(f"{entry!r} is no link: write i-j (sure), ipj or i?j (possible), one space between links")
-        link = (int(found[1]) - index_base, int(found[3]) - index_base)
-        if min(link) < 0:
-            raise ValueError(f"{entry!r} counts a word from 0, index_base={index_base} from 1: set index_base=0")
+        link = int(found[1]), int(found[3])
         possible.add(link)
         if found[2] == "-":
             sure.add(link)
     return SentenceLinks(frozenset(sure), frozenset(possible))
 
 
-def read_links(path: str | Path, *, index_base: int = 0) -> tuple[list[SentenceLinks], int]:
-    """The links of a file, one entry a line, and the number of the first word in it.
-
-    A file that `translate.py` has written (`format=tsv`, `format=jsonl`) gives those of the best translation of each
-    line; they count from 0 whatever `index_base`.
+def read_links(path: str | Path) -> list[SentenceLinks]:
+    """The links of a file, one entry a line; of what `translate.py` writes those of each line's best translation.
 
     Raises:
         ValueError: the file cannot be read, or a line is malformed; the message names file, line and text.
@@ -174,16 +169,16 @@ def read_links(path: str | Path, *, index_base: int = 0) -> tuple[list[SentenceL
         ) from error
     lines = content.removesuffix("\n").split("\n") if content else []
     if content.startswith("{") or "alignment" in content.partition("\n")[0].split("\t"):
-        numbered, index_base = _best_of_translate(lines, path), 0
+        numbered = _best_of_translate(lines, path)
     else:
         numbered = enumerate(lines, start=1)
     result = []
     for number, text in numbered:
         try:
-            result.append(parse_links(text, index_base=index_base))
+            result.append(parse_links(text))
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {error}") from error
-    return result, index_base
+    return result
 
 
 def _best_of_translate(lines: Sequence[str], path: str | Path) -> Iterator[tuple[int, str]]:

@@ -50,13 +50,8 @@ class StoredLog:
             max_megabytes: limit for the step files together, in millions of bytes; steps are thinned to keep it.
 
         Raises:
-            ValueError: a dimension is missing, there is no example, or the folder already holds a log.
+            ValueError: the folder already holds a log.
         """
-        missing = [name for name in DIMENSIONS if name not in model]
-        if missing:
-            raise ValueError(f"model dimensions lack {', '.join(missing)}; give all of {', '.join(DIMENSIONS)}")
-        if not examples:
-            raise ValueError("an attention log needs at least one example, got none")
         dimensions = {name: int(model[name]) for name in DIMENSIONS}
         log = cls(None if folder is None else Path(folder), Index(dimensions, max_megabytes, tuple(examples), ()))
         if log.folder is not None:
@@ -66,7 +61,7 @@ class StoredLog:
                     " continue it with AttentionLog.open or choose another folder"
                 )
             log.folder.mkdir(parents=True, exist_ok=True)
-            log._write_index()
+            log._write(stale=())
         return log
 
     @classmethod
@@ -231,14 +226,10 @@ class StoredLog:
         if self.folder is None:
             return
         write_bytes(self.folder / "metrics.csv", write_table(self._table).encode())
-        self._write_index()
-        for step in stale:
-            self._step_file(step).unlink(missing_ok=True)
-
-    def _write_index(self) -> None:
-        assert self.folder is not None
         index = Index(self.model, self.max_megabytes, self.examples, tuple(self.history))
         write_index(self.folder / "index.json", index)
+        for step in stale:
+            self._step_file(step).unlink(missing_ok=True)
 
     def _step_file(self, step: int) -> Path:
         assert self.folder is not None

@@ -38,7 +38,6 @@ class DecodeOptions:
     top_k: int | None = None  # of sampling: only the so many most probable tokens
     top_p: float | None = None  # of sampling: only the most probable that together reach this
     seed: int | None = None  # of sampling
-    oracle_length: bool | None = None  # evaluate: every output gets the length of its reference
     max_length: int | None = None  # the limit of an output, tokens, EOS included; None: learned from the pairs
     max_source_length: int | None = None  # translate: tokens at which a longer line is cut; None: 1,000
     batch_size: int | None = None  # sentences decoded together
@@ -74,7 +73,6 @@ class DecodeOptions:
             sample=bool(self.sample),
             temperature=self.temperature or (1.0 if self.sample else None),
             seed=self.seed or 0,
-            oracle_length=bool(self.oracle_length),
             max_source_length=self.max_source_length or 1_000,
             batch_size=self.batch_size or 64,
         )
@@ -232,8 +230,6 @@ class AttentionOptions:
     gold: str | None = None  # a file of true links: those of `hypothesis` are scored
     hypothesis: str | None = None  # a file of links, or what translate.py writes as tsv or jsonl
     reverse: str | None = None  # the same of the other direction
-    reverse_turned: bool = False  # whether `reverse` is written in the order of `hypothesis`, not in its own
-    index_base: int = 0  # the number of the first word in files of links, 0 or 1
     decode: DecodeOptions = field(default_factory=DecodeOptions)
     accelerator: str = "auto"
 
@@ -248,7 +244,6 @@ class AttentionOptions:
             self.head is None or self.layer is not None,
             f"head={self.head} is one of each layer's heads: set layer= too",
         )
-        require(self.index_base in (0, 1), f"index_base ({self.index_base}) must be 0 or 1")
 
 
 @dataclass

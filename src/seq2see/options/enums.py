@@ -35,6 +35,11 @@ class Position(Enum):
     alibi = "alibi"
     none = "none"
 
+    @property
+    def is_embedded(self) -> bool:
+        """Whether it is added to the embeddings; the others act inside attention."""
+        return self in (Position.sinusoidal, Position.learned)
+
 
 class Score(Enum):
     """How similar a query and a key are."""

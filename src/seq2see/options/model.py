@@ -67,13 +67,13 @@ class ModelOptions:
         for name in ("position", "cross_position"):
             require(
                 not (self.score == Score.additive and getattr(self, name) == Position.rope),
-                f"model.score=additive has no dot product for model.{name}=rope to turn: use relative or alibi"
-                + (", sinusoidal, learned or none" if name == "position" else " or none"),
+                f"model.score=additive has no dot product for model.{name}=rope to turn: use relative, alibi or none",
             )
+        inside = ", ".join(position.value for position in Position if not position.is_embedded)
         require(
-            cross not in (Position.sinusoidal, Position.learned),
+            not cross.is_embedded,
             f"model.cross_position={cross.value} has no meaning: it is added to the embeddings, which "
-            "model.position does; use rope, relative, alibi or none",
+            f"model.position does; use one of {inside}",
         )
         if self.randomize_positions is None:
             return

@@ -5,7 +5,11 @@ from typing import Any
 
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
 DEEPEST = 32  # of nested values in a file; ours are less than ten
-REMOVED = {"tokenizer.dropout": (None, 0), "study": (None,)}  # earlier keys, with the values that asked for nothing
+REMOVED = {  # earlier keys, with the values that asked for nothing
+    "tokenizer.dropout": (None, 0),
+    "study": (None,),
+    "decode.oracle_length": (None, False),
+}
 LARGEST = 2**31 - 1  # of any number: what is more, infinite ones too, is a slip of the hand
 
 

@@ -28,26 +28,16 @@ SMALL = {"d_model": 256, "num_heads": 4, "num_encoder_layers": 3, "num_decoder_l
 
 @dataclass(frozen=True)
 class Facts:
-    """What the choices depend on.
+    """What the choices depend on."""
 
-    Args:
-        num_pairs: training pairs.
-        words_a_source: mean, split at white space; tags are no words.
-        words_a_target: mean, split at white space.
-        letters_a_pair: mean number of characters, both sides together.
-        short_targets: share of the targets that have fewer than the four words in a row that BLEU counts.
-        source_symbols: if the sources are symbols with spaces between them, as phones are, how many different ones;
-            else 0.
-        target_symbols: the same of the targets.
-    """
-
-    num_pairs: int
-    words_a_source: float
-    words_a_target: float
-    letters_a_pair: float
-    short_targets: float
+    num_pairs: int  # training pairs
+    words_a_source: float  # mean, split at white space; tags are no words
+    words_a_target: float  # mean, split at white space
+    letters_a_pair: float  # mean number of characters, both sides together
+    short_targets: float  # share of the targets that have fewer than the four words in a row that BLEU counts
+    # if the sources are symbols with spaces between them, as phones are, how many different ones; else 0
     source_symbols: int = 0
-    target_symbols: int = 0
+    target_symbols: int = 0  # the same of the targets
 
     @classmethod
     def of(cls, pairs: Sequence[Pair], *, has_tags: bool) -> "Facts":

@@ -14,7 +14,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from hydra.types import RunMode
-from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf import MISSING, DictConfig, OmegaConf, open_dict
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from seq2see.options import COMMANDS, TASKS
@@ -39,7 +39,11 @@ def compose_options(command: str, typed: list[str]) -> Any:
     GlobalHydra.instance().clear()
     try:
         with hydra.initialize_config_dir(str(config_folder()), version_base="1.3"):
-            return to_options(command, hydra.compose(config_name=command, overrides=overrides))
+            config = hydra.compose(config_name=command, overrides=overrides, return_hydra_config=True)
+        HydraConfig.instance().set_config(config)  # for ${hydra:...}
+        with open_dict(config):
+            del config["hydra"]
+        return to_options(command, config)
     except (HydraException, OmegaConfBaseException) as error:
         raise explained(command, error, overrides) from error
 

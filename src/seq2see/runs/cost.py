@@ -3,8 +3,8 @@
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -18,43 +18,42 @@ SIDE, PRODUCTS = 1024, 3  # of the square matrices whose products are the machin
 ALL_ELSE = 1.15  # the optimiser, validations and logging, beside forward and backward
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Of one process's training, validations and logging included.
+def cost_of(setup: TrainingSetup, *, steps: int, tokens: int, seconds: float) -> dict[str, float | None]:
+    """What one process's training cost, validations and logging included; takes a moment to measure.
 
     Args:
-        step_flops: floating-point operations of an optimiser step: matrix products, forward and backward.
-        tokens_per_second: real target tokens.
-        flops_per_second: of the whole training.
-        matrix_peak: floating-point operations a second of float32 products of large matrices, on a CPU; else None.
-        peak_memory: bytes of the process at most; None where the system does not say.
+        setup: what was trained.
+        steps: optimiser steps.
+        tokens: real target tokens.
+        seconds: of training.
+
+    Returns:
+        `step_flops`, floating-point operations of an optimiser step: matrix products, forward and backward;
+        `tokens_per_second`; `flops_per_second`; `matrix_peak`, floating-point operations a second of float32 products
+        of large matrices, on a CPU alone; `peak_memory` in bytes, where the system says.
     """
+    with FlopCounterMode(display=False) as counter:
+        num_batches = sum(1 for _ in _trials(setup, NUM_TRIALS))
+    flops = counter.get_total_flops() / max(num_batches, 1) * setup.options.trainer.accumulate_grad_batches
+    seconds = max(seconds, 1e-9)
+    on_cpu = next(setup.trained.model.parameters()).device.type == "cpu"
+    return {
+        "step_flops": flops,
+        "tokens_per_second": tokens / seconds,
+        "flops_per_second": flops * steps / seconds,
+        "matrix_peak": matrix_peak(SIDE, PRODUCTS, rounds=3) if on_cpu else None,
+        "peak_memory": _peak_memory(),
+    }
 
-    step_flops: float
-    tokens_per_second: float
-    flops_per_second: float
-    matrix_peak: float | None
-    peak_memory: int | None
 
-    @classmethod
-    def of(cls, setup: TrainingSetup, *, steps: int, tokens: int, seconds: float) -> "Cost":
-        """Of so many steps on so many target tokens in so many seconds of training; takes a moment to measure."""
-        with FlopCounterMode(display=False) as counter:
-            num_batches = sum(1 for _ in _trials(setup, NUM_TRIALS))
-        flops = counter.get_total_flops() / max(num_batches, 1) * setup.options.trainer.accumulate_grad_batches
-        seconds = max(seconds, 1e-9)
-        on_cpu = next(setup.trained.model.parameters()).device.type == "cpu"
-        peak = matrix_peak(SIDE, PRODUCTS, rounds=3) if on_cpu else None
-        return cls(flops, tokens / seconds, flops * steps / seconds, peak, _peak_memory())
-
-    def line(self) -> str:
-        """For the summary."""
-        parts = [f"{self.step_flops / 1e9:,.1f} GFLOP a step", f"{self.tokens_per_second:,.0f} target tokens/s"]
-        if self.matrix_peak:
-            parts.append(f"{self.flops_per_second / self.matrix_peak:.0%} of peak")
-        if self.peak_memory:
-            parts.append(f"{self.peak_memory / 2**20:,.0f} MiB")
-        return ", ".join(parts)
+def cost_line(cost: dict[str, Any]) -> str:
+    """For people."""
+    parts = [f"{cost['step_flops'] / 1e9:,.1f} GFLOP a step", f"{cost['tokens_per_second']:,.0f} target tokens/s"]
+    if cost["matrix_peak"]:
+        parts.append(f"{cost['flops_per_second'] / cost['matrix_peak']:.0%} of the peak")
+    if cost["peak_memory"]:
+        parts.append(f"{cost['peak_memory'] / 2**20:,.0f} MiB")
+    return ", ".join(parts)
 
 
 def expected_seconds(setup: TrainingSetup) -> float:

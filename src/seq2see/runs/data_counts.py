@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 
 from seq2see.options import Normalize, TokenizerKind
-from seq2see.options.training import NUM_SPECIAL
 from seq2see.tasks import Pair
 from seq2see.tasks.progress import watched
 from seq2see.text import UNK, Tokenizer, normalize, parted, untagged
 
 NUM_ENTRIES = 10  # examples from a vocabulary
-NUM_EXAMPLES = 3  # of repeats and leaks
 _PAIRS_AT_ONCE = 8_192
-
 
 Lengths = dict[str, dict[int, int]]
 """How many texts have each length, shortest first: in `words`, without tags; in `tokens`, with tags and EOS."""
@@ -91,35 +88,26 @@ class Vocabulary:
     size: int  # entries, the special ones included
     tokens: int  # of the training pairs, EOS not included
     frequent: list[tuple[str, int]]  # the commonest entries with their counts
-    once: int  # entries that the training pairs have once
-    once_examples: list[str]
-    never: int  # entries that they do not have: bytes of `bpe`, and pieces that became parts of others
     unknown: dict[str, dict[str, Any]]  # by split: `tokens` that are no entries, `of` how many, commonest `examples`
 
     @classmethod
     def of(cls, side: str, sides: dict[str, dict[str, Side]]) -> "Vocabulary":
         """What the vocabulary of a side, or of `both`, holds, and what it lacks in each split."""
         names = ("source", "target") if side == "both" else (side,)
-        unknown, known = {}, Counter[int]()
+        entries = {split: sum((own[name].entries for name in names), Counter[int]()) for split, own in sides.items()}
+        unknown = {}
         for split, own in sides.items():
-            entries = sum((own[name].entries for name in names), Counter[int]())
             pieces = sum((own[name].unknown for name in names), Counter[str]())
             examples = [piece for piece, _ in pieces.most_common(NUM_ENTRIES)]
-            unknown[split] = {"tokens": entries[UNK], "of": entries.total(), "examples": examples}
-            if split == "train":
-                known = entries
-        del known[UNK]
+            unknown[split] = {"tokens": entries[split][UNK], "of": entries[split].total(), "examples": examples}
         tokenizer = sides["train"][names[0]].tokenizer
-        once = [entry for entry, count in known.items() if count == 1]
+        del entries["train"][UNK]
         return cls(
             side=side,
             kind=tokenizer.kind.value,
             size=tokenizer.vocab_size,
             tokens=unknown["train"]["of"],
-            frequent=[(tokenizer.tokens([entry])[0], count) for entry, count in known.most_common(NUM_ENTRIES)],
-            once=len(once),
-            once_examples=tokenizer.tokens(once[:NUM_ENTRIES]),
-            never=tokenizer.vocab_size - NUM_SPECIAL - len(known),
+            frequent=[(tokenizer.tokens([id])[0], count) for id, count in entries["train"].most_common(NUM_ENTRIES)],
             unknown=unknown,
         )
 
@@ -151,8 +139,7 @@ class Repeats:
     same_source: int  # pairs whose source stands earlier in the split as well
     several_targets: int  # sources with more than one target
     best_exact_match: float  # the share of pairs that a model can get right with one answer to each source
-    pair_examples: list[tuple[str, str, int]]  # the commonest repeated pairs: source, target, how often
-    target_examples: list[tuple[str, list[str]]]  # the sources with the most targets, and some of these
+    example: tuple[str, list[tuple[str, int]]] | None  # the commonest such source, some of its targets and how often
 
     @classmethod
     def of(cls, pairs: Sequence[Pair], keys: Keys, form: Normalize) -> "Repeats":
@@ -161,17 +148,14 @@ class Repeats:
         targets: dict[str, Counter[str]] = defaultdict(Counter)  # of each source that occurs more than once
         for place in np.flatnonzero((times > 1)[line]).tolist():
             targets[normalize(pairs[place].source, form)][normalize(pairs[place].target, form)] += 1
-        counts = Counter({(source, target): count for source, own in targets.items() for target, count in own.items()})
-        varied = Counter({source: len(own) for source, own in targets.items() if len(own) > 1})
+        num_pairs = sum(own.total() for own in targets.values())
+        commonest = max(targets, key=lambda source: targets[source].total(), default=None)
         return cls(
-            same_pair=counts.total() - len(counts),
-            same_source=counts.total() - len(targets),
-            several_targets=len(varied),
-            best_exact_match=1 - sum(own.total() - max(own.values()) for own in targets.values()) / len(pairs),
-            pair_examples=[(*texts, count) for texts, count in counts.most_common(NUM_EXAMPLES) if count > 1],
-            target_examples=[
-                (source, list(islice(targets[source], NUM_EXAMPLES))) for source, _ in varied.most_common(NUM_EXAMPLES)
-            ],
+            same_pair=num_pairs - sum(map(len, targets.values())),
+            same_source=num_pairs - len(targets),
+            several_targets=sum(len(own) > 1 for own in targets.values()),
+            best_exact_match=1 - (num_pairs - sum(max(own.values()) for own in targets.values())) / len(pairs),
+            example=None if commonest is None else (commonest, targets[commonest].most_common(3)),
         )
 
 
@@ -185,15 +169,12 @@ class Leak:
     same_source: int  # whose source, tags left out, is in the other split
     same_target: int  # whose target is in the other split
     same_pair: int  # that are in the other split, tags and all
-    source_examples: list[str]
+    example: str  # a source that is in both; empty if none is
 
     @classmethod
     def of(cls, split: str, other: str, pairs: Sequence[Pair], keys: dict[str, Keys]) -> "Leak":
         """What the split of these pairs shares with the other one."""
-        shared = {
-            name: np.flatnonzero(np.isin(keys[split][name], keys[other][name])).tolist()
-            for name in ("source", "target", "pair")
-        }
-        counts = {f"same_{name}": len(places) for name, places in shared.items()}
-        examples = [pairs[place].source for place in shared["source"][:NUM_EXAMPLES]]
-        return cls(split=split, other=other, pairs=len(pairs), source_examples=examples, **counts)
+        shared = {name: np.isin(keys[split][name], keys[other][name]) for name in ("source", "target", "pair")}
+        counts = {f"same_{name}": int(places.sum()) for name, places in shared.items()}
+        example = pairs[int(shared["source"].argmax())].source if counts["same_source"] else ""
+        return cls(split=split, other=other, pairs=len(pairs), example=example, **counts)

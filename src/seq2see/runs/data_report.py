@@ -62,7 +62,7 @@ def command(options: DataReportOptions) -> None:
     """What `scripts/data.py` does."""
     output = None if options.output is None else Path(options.output)
     if output is not None and (output.is_dir() or not output.parent.is_dir()):
-        raise ValueError(f"output: {options.output} cannot be a file there: name a .json file in a folder that exists")
+        raise ValueError(f"output: {output} cannot be a file there: name a .json file in a folder that exists")
     report = data_report(options)
     page(report, sys.stdout)
     if output is not None:
@@ -70,7 +70,7 @@ def command(options: DataReportOptions) -> None:
             write_text(output, json.dumps(asdict(report), indent=2, ensure_ascii=False) + "\n")
         except OSError as error:
             raise ValueError(f"output: {output} cannot be written ({error.strerror})") from error
-        print(f"written: {options.output}", file=sys.stderr)
+        print(f"written: {output}", file=sys.stderr)
 
 
 def data_report(options: DataReportOptions) -> DataReport:
@@ -98,13 +98,17 @@ def data_report(options: DataReportOptions) -> DataReport:
         max_length = filled.data.max_length if split == "train" else None
         counts[split], sides[split] = count_split(some, *tokenizers, max_length=max_length)
     vocabularies, form = ["both"] if filled.tokenizer.shared else ["source", "target"], filled.tokenizer.normalize
-    respaced = sum(own["target"].respaced for own in sides.values())
-    note = f"{respaced:,} targets have other white space than one space between words: they are scored as if they had"
+    notes, too_long = list(task.notes), counts["train"].too_long
+    if respaced := sum(own["target"].respaced for own in sides.values()):
+        notes.append(f"{respaced:,} targets have other white space than one space between words: scored as if they had")
+    if too_long:
+        most = f"more than {filled.data.max_length} tokens a side (data.max_length)"
+        notes.append(f"{too_long:,} of {len(pairs['train']):,} training pairs will be left out for {most}")
     keys = {split: keys_of(some, form, has_tags=has_tags) for split, some in pairs.items()}
     return DataReport(
         task=options.task.kind,
         ood=task.ood,
-        notes=[*task.notes, *([note] if respaced else [])],
+        notes=notes,
         splits=counts,
         vocabularies=[Vocabulary.of(side, sides) for side in vocabularies],
         samples=_samples(pairs),
@@ -145,7 +149,7 @@ def page(report: DataReport, stream: TextIO) -> None:
         "Samples": _sample_pairs(report),
         "Repeats": _repeats(report),
         "Leakage": _leakage(report),
-        "What training would choose": _choices(report),
+        "What training would choose": [tuple(reason.split(": ", 1)) for reason in report.reasons],
     }
     for heading, rows in sections.items():
         console.print(Text(heading, style="bold"))
@@ -160,10 +164,9 @@ def page(report: DataReport, stream: TextIO) -> None:
 
 
 def _printable(text: str, encoding: str | None) -> str:
-    """The text with escapes for what has no shape or what the console cannot show, so that its width is known."""
-    shown = "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in text
-    )
+    """The text, not too long, with escapes for what has no shape or what the console cannot show."""
+    text = text if len(text) <= LONGEST else text[:LONGEST] + "..."
+    shown = "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
     encoding = encoding or "ascii"
     return shown.encode(encoding, errors="backslashreplace").decode(encoding)
 
@@ -179,10 +182,6 @@ def _pairs(report: DataReport) -> Iterable[Row]:
     if report.ood:
         yield ("-", f"ood, out of distribution: {report.ood}")
     yield from (("-", note) for note in report.notes)
-    train = report.splits["train"]
-    if train.too_long:
-        too_long = f"{train.too_long:,} of {train.pairs:,} training pairs will be left out for more than"
-        yield ("-", f"{too_long} {report.options['data']['max_length']} tokens a side (data.max_length)")
 
 
 def _quantiles(lengths: dict[int, int]) -> list[int]:
@@ -193,32 +192,24 @@ def _quantiles(lengths: dict[int, int]) -> list[int]:
 
 def _vocabularies(report: DataReport) -> Iterable[Row]:
     for each in report.vocabularies:
-        side, entries = "both sides" if each.side == "both" else each.side, each.size - NUM_SPECIAL
+        side = "both sides" if each.side == "both" else each.side
         yield (f"{side}: {each.kind}, {each.size:,} entries, {NUM_SPECIAL} of them special",)
-        yield ("  most often", "  ".join(f"{_short(one)} {count / each.tokens:.1%}" for one, count in each.frequent))
-        yield ("  seen once", _with_examples(_share(each.once, entries), each.once_examples) if each.once else "none")
-        if each.never:
-            yield ("  never seen", _share(each.never, entries))
-        unknown = {split: own for split, own in each.unknown.items() if own["tokens"]}
-        for split, own in unknown.items():
-            yield ("  unknown", _with_examples(f"{split} {_share(own['tokens'], own['of'])}", own["examples"]))
-        if not unknown:
-            yield ("  unknown", f"none in {', '.join(each.unknown)}")
+        yield ("  most often", "  ".join(f"{one} {count / each.tokens:.1%}" for one, count in each.frequent))
+        for split, unknown in each.unknown.items():
+            share = _share(unknown["tokens"], unknown["of"])
+            yield ("  unknown", "  ".join((f"{split} {share}", *unknown["examples"])))
 
 
 def _sample_pairs(report: DataReport) -> Iterable[Row]:
     for sample in report.samples:
         yield (f"{sample.split}, pair {sample.number:,}",)
-        yield ("  source", _short(sample.source))
-        yield ("  target", _short(sample.target))
+        yield ("  source", sample.source)
+        yield ("  target", sample.target)
         if sample.links is not None:
-            yield ("  links", _short(" ".join(f"{i}-{j}" for i, j in sample.links)))
+            yield ("  links", " ".join(f"{i}-{j}" for i, j in sample.links))
 
 
 def _repeats(report: DataReport) -> Iterable[Row]:
-    if not any(repeats.same_source for repeats in report.repeats.values()):
-        yield ("none: within each split all sources are different",)
-        return
     yield ("", "same pair", "same source", "several targets", "best exact match")
     for split, repeats in report.repeats.items():
         num = report.splits[split].pairs
@@ -229,55 +220,20 @@ def _repeats(report: DataReport) -> Iterable[Row]:
         "with one answer to a source can exceed.",
     )
     for split, repeats in report.repeats.items():
-        for source, target, times in repeats.pair_examples[:1]:
-            yield (f"{split}, {times:,} times", _short(f"{source} | {target}"))
-        for source, targets in repeats.target_examples[:1]:
-            yield (split, _short(" | ".join((source, *targets))))
+        if repeats.example is not None:
+            source, targets = repeats.example
+            yield (split, " | ".join((source, *(f"{target} ({count:,})" for target, count in targets))))
 
 
 def _leakage(report: DataReport) -> Iterable[Row]:
-    shared = [each for each in report.leaks if each.same_source or each.same_target]
-    if not report.leaks:
-        yield ("none: there is no other split than train",)
-    elif not any(each.same_source for each in shared):
-        yield (f"{'' if shared else 'none: '}no source is in two of {', '.join(report.splits)}",)
-    if not shared:
-        return
     yield ("", "same source", "same pair", "same target")
-    for each in shared:
+    for each in report.leaks:
         counts = (each.same_source, each.same_pair, each.same_target)
         yield (f"{each.split} in {each.other}", *(_share(count, each.pairs) for count in counts))
     if report.options["task"].get("features") is not None:
         yield ("Tags before a source count in pairs alone.",)
-    for each in shared:
-        for source in each.source_examples[:1]:
-            yield (f"{each.split} and {each.other}", _short(source))
-
-
-def _choices(report: DataReport) -> Iterable[Row]:
-    if not report.reasons:
-        yield ("nothing: the options leave nothing open",)
-    for reason in report.reasons:
-        part, _, text = reason.partition(": ")
-        yield (part, text)
-    data, trainer, train = (report.options["data"], report.options["trainer"], report.splits["train"])
-    if not trainer["max_steps"]:
-        return
-    size, unit, whole = data["batch_size"], "pairs", train.pairs
-    if not size:
-        size, unit = data["batch_tokens"], "tokens"
-        whole = sum(length * num for side in (train.source, train.target) for length, num in side["tokens"].items())
-    times = trainer["max_steps"] * trainer["accumulate_grad_batches"] * min(size / whole, 1)
-    yield ("in all", f"{trainer['max_steps']:,} steps of {size:,} {unit}: about {times:,.1f} times through all pairs")
+    yield from ((f"{each.split} and {each.other}", each.example) for each in report.leaks if each.same_source)
 
 
 def _share(count: int, of: int) -> str:
     return f"{count:,} ({count / of:.1%})" if count else "0"
-
-
-def _with_examples(text: str, examples: Iterable[str]) -> str:
-    return f"{text}: {'  '.join(map(_short, examples))}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[:LONGEST] + "..."

@@ -129,26 +129,15 @@ def _sides(trained: TranslationModel, asked: Sequence[Asked]) -> list[Side]:
 def _beams(
     trained: TranslationModel, evaluation: Evaluation, shown: Sequence[int], sources: Sequence[Sequence[int]]
 ) -> list[tuple[Found, ...]]:
-    """For each shown output all hypotheses of its beam, the output first; nothing without a beam.
-
-    The evaluation keeps what it was asked to write, usually the best alone; so the few that are shown are searched once
-    more.
-    """
+    """For each shown output all hypotheses of its beam, of which the evaluation keeps the best alone."""
     decode, target = trained.options.decode.filled(), trained.target_tokenizer
     if decode.beam_size is None or decode.beam_size < 2:
         return [()] * len(shown)
-    firsts = [evaluation.firsts[number] for number in shown]
-    lengths = [len(target.encode(evaluation.pairs[first].target)) + 1 for first in firsts]
-    found = decode_sentences(
-        trained.model,
-        sources,
-        limit=trained.length_limit,
-        options=replace(decode, num_best=decode.beam_size),
-        exact_lengths=lengths if decode.oracle_length else None,
-    )
+    options = replace(decode, num_best=decode.beam_size)
     beams = []
-    for number, first, hypotheses in zip(shown, firsts, found, strict=True):
-        best = evaluation.hypotheses[first]
+    found = decode_sentences(trained.model, sources, limit=trained.length_limit, options=options)
+    for number, hypotheses in zip(shown, found, strict=True):
+        best = evaluation.hypotheses[evaluation.firsts[number]]
         reference = evaluation.references[evaluation.closest[number]]
         beam = []
         for own in [best, *(other for other in hypotheses if other.ids != best.ids)]:

@@ -18,17 +18,11 @@ NEUTRAL_DATA = ("num_workers", "encoding")  # the latter is of files: no recipe 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a recipe reached.
+    """What a recipe reached."""
 
-    Args:
-        recipe: its name; `default` for `train.py` alone.
-        scores: for each score its lowest and highest value over the seeds.
-        num_seeds: how many.
-    """
-
-    recipe: str
-    scores: dict[str, list[float]]
-    num_seeds: int
+    recipe: str  # its name; `default` for `train.py` alone
+    scores: dict[str, list[float]]  # for each score its lowest and highest value over the seeds
+    num_seeds: int  # how many
 
     def against(self, test: dict[str, float]) -> dict[str, Any]:
         """The ranges, and whether the first-named score is inside its own or better."""

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import lightning as L
 import torch
@@ -14,7 +14,7 @@ from seq2see.decoding import device_of
 from seq2see.evaluation import References
 from seq2see.maps import AttentionLog
 from seq2see.options import LoggerKind, TrainOptions
-from seq2see.runs.cost import Cost
+from seq2see.runs.cost import cost_of
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import TrainingSetup, steps_an_epoch, train_loader
 from seq2see.runs.resume import ResumeState
@@ -36,21 +36,12 @@ DTYPES = {
 NUM_SAMPLES = 200  # sources that each validation translates freely, the first ones
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How the training ended.
+class Outcome(NamedTuple):
+    """How the training ended, or was stopped."""
 
-    Args:
-        steps: optimiser steps done.
-        best: step, score and loss of the best checkpoint; None without validation.
-        cost: of this process's training; None if it was interrupted.
-        interrupted: whether it was stopped before its end.
-    """
-
-    steps: int
-    best: tuple[int, float, float] | None
-    cost: Cost | None = None
-    interrupted: bool = False
+    steps: int  # optimiser steps done
+    best: tuple[int, float, float] | None  # step, score and loss of the best checkpoint; None without validation
+    cost: dict[str, float | None]  # of this process's training; empty if it was stopped
 
 
 def fit(
@@ -91,7 +82,6 @@ def fit(
             log,
             setup.valid.batch(range(len(log.examples))),
             every_n_steps=options.attention_log.every_n_steps,
-            of_average=average is not None,
         )
     between = BetweenSteps(
         folder.checkpoints,
@@ -106,12 +96,9 @@ def fit(
         report_validation=display.validation,
     )
     listening = LambdaCallback(on_train_start=lambda *_: listen_again())
-    callbacks: list[Callback] = [
-        part for part in (listening, schedule, best, attention, average, between) if part is not None
-    ]
+    callbacks: list[Callback] = [part for part in (listening, schedule, best, average, between) if part is not None]
     loggers = _loggers(options, folder, None if earlier is None else earlier.step)
     trainer = _trainer(options, callbacks, loggers if tracker is None else [*loggers, tracker])
-    interrupted = False
     with display, defer_signals():
         try:
             trainer.fit(
@@ -121,29 +108,27 @@ def fit(
                 weights_only=True,
             )
         except Stopped:
-            interrupted = True
+            pass
         except SystemExit as end:  # what Lightning makes of a signal
             if not stop_requested():
                 raise end.__context__ if isinstance(end.__context__, KeyboardInterrupt) else end from None
-            interrupted = True
         except Exception as error:
-            if stop_requested() and isinstance(error, RuntimeError) and not isinstance(error, NotFinite):
-                interrupted = True  # such as that of a worker process that a signal has ended
-            elif earlier is not None and not between.goes_on and not isinstance(error, OSError):
+            of_a_signal = stop_requested() and isinstance(error, RuntimeError) and not isinstance(error, NotFinite)
+            if earlier is not None and not between.goes_on and not of_a_signal and not isinstance(error, OSError):
                 raise ValueError(
                     f"resume: {earlier.checkpoint.file} lacks what a training goes on from ({type(error).__name__}: "
                     f"{' '.join(str(error).split())[:200]}): init={folder.shown} starts a new run with its weights"
                 ) from error
-            else:
+            if not of_a_signal:  # such as that of a worker process that it has ended
                 raise
-    if interrupted:
-        return Outcome(trainer.global_step, best.best, interrupted=True)
-    cost = Cost.of(
-        setup,
-        steps=trainer.global_step - (0 if earlier is None else earlier.step),
-        tokens=module.tokens_trained,
-        seconds=budget.seconds - budget.seconds_before,
-    )
+    cost = {}
+    if not stop_requested():
+        cost = cost_of(
+            setup,
+            steps=trainer.global_step - (0 if earlier is None else earlier.step),
+            tokens=module.tokens_trained,
+            seconds=budget.seconds - budget.seconds_before,
+        )
     return Outcome(trainer.global_step, best.best, cost)
 
 

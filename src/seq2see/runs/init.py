@@ -41,7 +41,7 @@ def keys_of(content: Content, init_tokenizer: str) -> dict[str, Any]:
 
 
 def begin(options: Options) -> tuple[Options, Content | None]:
-    """The options with the shape of the checkpoint that `init` names where they leave it open; and that checkpoint.
+    """The options, and the checkpoint that `init` names, whose shape composing them has put where nothing was typed.
 
     Raises:
         ValueError: it cannot be used, or a key that is set contradicts its weights or its tokenizers.
@@ -50,22 +50,18 @@ def begin(options: Options) -> tuple[Options, Content | None]:
         return options, None
     content = read_init(options.init)
     of_ids = OF_THE_IDS if options.init_tokenizer is InitTokenizer.keep else ("shared",)
-    taken: dict[str, dict[str, Any]] = {"model": {}, "tokenizer": {}}
     for key in keys_of(content, options.init_tokenizer.value):
         part, name = key.split(".")
         if part == "tokenizer" and name not in of_ids:
             continue
-        value = getattr(getattr(content.options, part), name)
-        own, its = to_plain(getattr(getattr(options, part), name)), to_plain(value)
-        if own is not None and own != its:
+        own, its = (to_plain(getattr(getattr(of, part), name)) for of in (options, content.options))
+        if own != its:
             more = ", or set init_tokenizer=new" if part == "tokenizer" and name != "shared" else ""
             raise ValueError(
                 f"{key} ({own}) is not that of init={options.init} ({its}), whose weights are made for "
                 f"it: leave {key} out{more}, or leave init out and train from the beginning"
             )
-        taken[part][name] = value
-    parts = {part: replace(getattr(options, part), **values) for part, values in taken.items()}
-    return replace(options, **parts, init=str(content.file.absolute())), content
+    return replace(options, init=str(content.file.absolute())), content
 
 
 @torch.no_grad()

@@ -33,31 +33,18 @@ FEW_VALIDATION = 10  # a single pair is a tenth of the score then
 
 @dataclass
 class TrainingSetup:
-    """What is trained, on what, and how.
+    """What is trained, on what, and how."""
 
-    Args:
-        options: the run's, with nothing left open.
-        notes: what people should know of the data and of the choices that followed from them.
-        task: gives the pairs of the other splits.
-        train: the training pairs as ids.
-        valid: the validation pairs as ids.
-        valid_pairs: the same as text.
-        budget: when the training ends.
-        trained: the new model, and what is needed to use it.
-        telling_scores: names of the scores that say most of such outputs, the most telling first.
-        digests: of the pairs, by split, by which a run that goes on knows them again.
-    """
-
-    options: TrainOptions
-    notes: list[str]
-    task: Task
-    train: EncodedPairs
-    valid: EncodedPairs
-    valid_pairs: Sequence[Pair]
-    budget: Budget
-    trained: TranslationModel
-    telling_scores: list[str]
-    digests: dict[str, Plain]
+    options: TrainOptions  # the run's, with nothing left open
+    notes: list[str]  # what people should know of the data and of the choices that followed from them
+    task: Task  # gives the pairs of the other splits
+    train: EncodedPairs  # the training pairs as ids
+    valid: EncodedPairs  # the validation pairs as ids
+    valid_pairs: Sequence[Pair]  # the same as text
+    budget: Budget  # when the training ends
+    trained: TranslationModel  # the new model, and what is needed to use it
+    telling_scores: list[str]  # names of the scores that say most of such outputs, the most telling first
+    digests: dict[str, Plain]  # of the pairs, by split, by which a run that goes on knows them again
 
     @property
     def source_tokenizer(self) -> Tokenizer:
@@ -91,7 +78,7 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Trainin
         options, init = begin(options)
         known = init if options.init_tokenizer is InitTokenizer.keep else None
     else:
-        init, known = None, goes_on if PAIRS in goes_on.about else None
+        init, known = None, goes_on
     corpus = corpus_of(options, None if known is None else known.tokenizers)
     task, source, target, train = corpus.task, corpus.source_tokenizer, corpus.target_tokenizer, corpus.train
     options, reasons = choose(options, corpus.facts)
@@ -100,18 +87,14 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Trainin
     valid = EncodedPairs.from_pairs(valid_pairs, source, target)
 
     is_generated = not isinstance(options.task, GivenOptions)
-    test_and_ood = [
-        EncodedPairs.from_pairs(task.pairs(split) if is_needed else [], source, target)
-        for split, is_needed in (
-            ("test", is_generated or options.model.position is Position.learned),
-            ("ood", is_generated),
-        )
-    ]
-    _check_lengths(options.model, train, valid, *test_and_ood)
+    tests = []
+    if is_generated or options.model.position is Position.learned:
+        tests = [EncodedPairs.from_pairs(task.pairs(split), source, target) for split in ("test", "ood")]
+    _check_lengths(options.model, train, valid, *tests)
     limit = LengthLimit.learn(train.source_lengths, train.target_lengths)
     # The lengths that a generator can write are known before any pair is drawn, so they give nothing away; of a user's
     # files the test targets stay unseen, and those that are longer are counted when they are scored.
-    for pairs in (train, valid, *(test_and_ood if is_generated else ())):
+    for pairs in (train, valid, *(tests if is_generated else ())):
         limit = limit.covering(pairs.source_lengths, pairs.target_lengths)
     if known is not None:
         limit = replace(limit, ratio=max(limit.ratio, known.length_ratio), floor=max(limit.floor, known.length_floor))
@@ -157,14 +140,10 @@ def _check_device(trainer: TrainerOptions) -> None:
     num_devices = torch.cuda.device_count() if device == "cuda" else 1
     devices, precision = trainer.devices, str(trainer.precision)
     asked = num_devices if devices in (-1, "auto") else len(devices) if isinstance(devices, list) else devices
-    if asked > 1:
+    if asked > 1 or (isinstance(devices, list) and devices[0] >= num_devices):
         raise ValueError(
-            f"trainer.devices ({devices}) asks for {asked} devices, but a run trains on one: use trainer.devices=1"
-        )
-    if isinstance(devices, list) and devices[0] >= num_devices:
-        raise ValueError(
-            f"trainer.devices ({devices}) names a device that is not here, where there are {num_devices}, numbered "
-            "from 0: use trainer.devices=1"
+            f"trainer.devices ({devices}): a run trains on one device, and there are {num_devices} here, numbered from "
+            "0: use trainer.devices=1"
         )
     if precision == "16-true":
         raise ValueError(

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,29 +34,18 @@ MADE_BY_RUNS = (
 
 @dataclass(frozen=True)
 class ResumeState:
-    """What an earlier process left of a run.
+    """What an earlier process left of a run."""
 
-    Args:
-        folder: the run's.
-        checkpoint: `last.ckpt`, whole.
-        step: optimiser steps that it has done.
-        seconds: that it took so far.
-        seconds_trained: of these, what the training has used of its time.
-        is_due: whether a validation of this step is due.
-        best: step, score and loss of the best checkpoint; None before the first validation.
-        finished: whether nothing was left to train.
-        result: what `result.json` says; empty if there is none.
-    """
-
-    folder: RunFolder
-    checkpoint: Content
-    step: int
-    seconds: float
-    seconds_trained: float
-    is_due: bool
+    folder: RunFolder  # the run's
+    checkpoint: Content  # `last.ckpt`, whole
+    step: int  # optimiser steps that it has done
+    seconds: float  # that it took so far
+    seconds_trained: float  # of these, what the training has used of its time
+    is_due: bool  # whether a validation of this step is due
+    # step, score and loss of the best checkpoint; None before the first validation
     best: tuple[int, float, float] | None
-    finished: bool
-    result: dict[str, Any]
+    finished: bool  # whether nothing was left to train
+    result: dict[str, Any]  # what `result.json` says; empty if there is none
 
     @property
     def is_completed(self) -> bool:
@@ -88,13 +76,7 @@ class ResumeState:
         Raises:
             ValueError: they are not those that the run was begun with; the message says which.
         """
-        about, here = self.checkpoint.about, setup.about()
-        if PAIRS in about:
-            other = other_pairs(setup.options, about[PAIRS], here[PAIRS])
-        else:  # an older seq2see kept no digests
-            names = ("source_tokenizer", "target_tokenizer", "length_ratio")
-            differ = [f"the pairs are other ones ({name} differs)" for name in names if about[name] != here[name]]
-            other = differ[0] if differ else None
+        other = other_pairs(setup.options, self.checkpoint.about.get(PAIRS, {}), setup.digests)
         if other is not None:
             raise ValueError(
                 f"resume: {other}; {self.folder.shown} goes on with what it was begun with: bring that back, or start "
@@ -102,7 +84,11 @@ class ResumeState:
             )
 
     def cut_back(self) -> None:
-        """Takes away what was written after the checkpoint's step, and what a write left unfinished."""
+        """Takes away what was written after the checkpoint's step, and what a write left unfinished.
+
+        Raises:
+            ValueError: `samples.jsonl` is damaged.
+        """
         for unfinished in self.folder.path.rglob(".*.part"):
             unfinished.unlink(missing_ok=True)
         for kept in self.folder.checkpoints.glob("step-*.ckpt"):
@@ -111,7 +97,14 @@ class ResumeState:
         samples = self.folder.samples
         if samples.is_file():
             kept = self.step - self.is_due  # a validation that is repeated writes its samples again
-            write_text(samples, "".join(line for line, step in _lines_and_steps(samples) if step <= kept))
+            lines = samples.read_bytes().splitlines(keepends=True)
+            if lines and not lines[-1].endswith(b"\n"):
+                lines.pop()  # was cut off
+            try:
+                text = b"".join(line for line in lines if json.loads(line)["step"] <= kept).decode("utf-8")
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                raise ValueError(f"{samples}: is damaged ({error}): delete it, or the line") from error
+            write_text(samples, text)
 
     def attention_log(self) -> AttentionLog | None:
         """The maps up to the checkpoint's step; None if none were logged.
@@ -216,21 +209,3 @@ def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _lines_and_steps(samples: Path) -> Iterator[tuple[str, int]]:
-    """The lines of `samples.jsonl` and their steps, without a last one that was cut off.
-
-    Raises:
-        ValueError: another one is damaged.
-    """
-    lines = samples.read_bytes().splitlines(keepends=True)
-    for number, line in enumerate(lines, 1):
-        try:
-            text = line.decode("utf-8")
-            step = json.loads(text)["step"] + 0
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            if number == len(lines):
-                return
-            raise ValueError(f"{samples}, line {number}: is damaged: delete the line, or the file") from error
-        yield text, step

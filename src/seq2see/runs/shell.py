@@ -96,11 +96,14 @@ def _readable(message: str) -> str:
 
 
 def _run(command: str, arguments: list[str]) -> int:
-    from seq2see.runs.config import jobs_of  # Hydra takes a third of a second
+    from seq2see.runs.config import compose_options, jobs_of  # Hydra takes a third of a second
 
     flags, typed = _flags_apart(arguments)
     if "--multirun" in flags:
         return _run_many(command, flags, read_overrides(command, typed, multirun=True))
+    if not flags:
+        _call(command, compose_options(command, typed))
+        return 0
     overrides = typed if "--shell-completion" in flags else read_overrides(command, typed)
     for _, options in jobs_of(command, overrides, flags):  # none where Hydra only shows something
         _call(command, options)

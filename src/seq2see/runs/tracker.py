@@ -3,6 +3,8 @@
 import json
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lightning.pytorch.loggers import Logger, MLFlowLogger, WandbLogger
@@ -15,8 +17,9 @@ from seq2see.runs.folder import RunFailed, RunFolder
 PROJECT = "seq2see"
 
 
-def open_tracker(options: TrainOptions, folder: RunFolder) -> Logger | None:
-    """The run there: a new one, or that of the run which goes on; None: `logger` is another one.
+@contextmanager
+def tracked(options: TrainOptions, folder: RunFolder) -> Iterator[Logger]:
+    """The run there, while it lasts: a new one, or that of the run which goes on.
 
     Its name is the folder's with the one around it, which is its group too: so the jobs of a multirun stand together.
     The run folder keeps its id, in `wandb.json` or `mlflow.json`.
@@ -25,8 +28,6 @@ def open_tracker(options: TrainOptions, folder: RunFolder) -> Logger | None:
         RunFailed: the tracker does not want, such as for want of a key or of a server.
     """
     kind, group = options.logger, folder.path.parent.name
-    if kind not in (LoggerKind.wandb, LoggerKind.mlflow):
-        return None
     name, tags = f"{group}/{folder.path.name}", {"task": options.task.kind, "seed": str(options.seed), "group": group}
     kept = folder.path / f"{kind.value}.json"
     place: dict[str, str] = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
@@ -58,11 +59,11 @@ def open_tracker(options: TrainOptions, folder: RunFolder) -> Logger | None:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise RunFailed(f"logger={kind.value} cannot begin ({reason}): mend that, or use logger=csv") from error
     write_text(kept, json.dumps(place) + "\n")
-    return tracker
-
-
-def close_tracker(tracker: Logger, *, completed: bool) -> None:
-    """Ends the run there: what is opened next in this process is another one."""
-    tracker.finalize("success" if completed else "failed")
-    if isinstance(tracker, WandbLogger):
-        tracker.experiment.finish(exit_code=0 if completed else 1)
+    completed = False
+    try:
+        yield tracker
+        completed = True
+    finally:  # what is opened next in this process is another one
+        tracker.finalize("success" if completed else "failed")
+        if isinstance(tracker, WandbLogger):
+            tracker.experiment.finish(exit_code=0 if completed else 1)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import platform
-import random
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from seq2see._version import __version__
@@ -25,6 +23,7 @@ from seq2see.maps import AttentionLog
 from seq2see.maps.attended import add_alignment, dimensions_of, example_of
 from seq2see.options import DecodeOptions, LoggerKind, TrainOptions
 from seq2see.runs.config import to_yaml
+from seq2see.runs.cost import cost_line
 from seq2see.runs.data import keep_files, keep_split_off
 from seq2see.runs.evaluate import write
 from seq2see.runs.expected import expected_of
@@ -40,34 +39,27 @@ if TYPE_CHECKING:  # Lightning takes seconds
 
     from seq2see.runs.fit import Outcome
 
+TRACKERS = (LoggerKind.wandb, LoggerKind.mlflow)
+
 
 @dataclass
 class Result:
-    """What `result.json` says, and where the run lies.
+    """What `result.json` says, and where the run lies."""
 
-    Args:
-        status: `completed`, `interrupted` or `failed`.
-        steps: optimiser steps done.
-        seconds: of the whole run, from the claim of its folder.
-        best: step, metric and value of the best checkpoint; empty without validation.
-        test: scores on the test pairs.
-        ood: scores on pairs unlike those of training, longer or combined anew; empty where the task has none.
-        expected: the range to expect from an unchanged recipe, and whether it is met; empty for others.
-        cost: operations, tokens a second, memory; see `Cost`; empty if nothing was left to train.
-        versions: of what made it.
-        folder: the run folder; not in the file.
-    """
-
-    status: str = "failed"
-    steps: int = 0
-    seconds: float = 0.0
+    status: str = "failed"  # `completed`, `interrupted` or `failed`
+    steps: int = 0  # optimiser steps done
+    seconds: float = 0.0  # of the whole run, from the claim of its folder
+    # step, metric and value of the best checkpoint; empty without validation
     best: dict[str, Any] = field(default_factory=dict)
-    test: dict[str, float] = field(default_factory=dict)
+    test: dict[str, float] = field(default_factory=dict)  # scores on the test pairs
+    # scores on pairs unlike those of training, longer or combined anew; empty where the task has none
     ood: dict[str, float] = field(default_factory=dict)
+    # the range to expect from an unchanged recipe, and whether it is met; empty for others
     expected: dict[str, Any] = field(default_factory=dict)
+    # operations, tokens a second, memory; see `cost_of`; empty if nothing was left to train
     cost: dict[str, float | None] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=dict)
-    folder: Path = field(default_factory=Path)
+    versions: dict[str, str] = field(default_factory=dict)  # of what made it
+    folder: Path = field(default_factory=Path)  # the run folder; not in the file
 
     def write(self, file: Path) -> None:
         """Writes `result.json`."""
@@ -107,7 +99,6 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
             RunFolder.check(options.run_dir)
         started = time.monotonic() - (0.0 if earlier is None else earlier.seconds)
 
-        _seed_everything(options.seed)
         setup = prepare(options, goes_on=None if earlier is None else earlier.checkpoint)
         changes, is_trained = ([], False) if earlier is None else _changes_of(earlier, setup)
         if earlier is not None and is_trained and earlier.is_completed:
@@ -129,9 +120,8 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
                 outcome = _fit(setup, folder, terminal, log, earlier, result, tracker)
                 result.steps, result.best = outcome.steps, _best(outcome.best, setup)
                 stop_if_asked()
-                if outcome.cost is not None:
-                    result.cost = asdict(outcome.cost)
-                    terminal.say(shortened(f"\n  {'cost':<11} {outcome.cost.line()}"))
+                result.cost = outcome.cost
+                terminal.say(shortened(f"\n  {'cost':<11} {cost_line(result.cost)}"))
             if log is not None:
                 log.save(folder.page, title=f"{setup.options.task.kind} ({folder.path.name})")
 
@@ -175,27 +165,19 @@ def _recorded(result: Result, folder: RunFolder, terminal: Terminal, started: fl
 
 
 def _require_logger(kind: LoggerKind) -> None:
-    if kind in (LoggerKind.wandb, LoggerKind.mlflow) and find_spec(kind.value) is None:
+    if kind in TRACKERS and find_spec(kind.value) is None:
         raise ValueError(
             f"logger={kind.value}: its package is not installed: pip install {kind.value}, or leave it out"
         )
 
 
-@contextmanager
-def _tracked(options: TrainOptions, folder: RunFolder) -> Iterator[Logger | None]:
+def _tracked(options: TrainOptions, folder: RunFolder) -> AbstractContextManager[Logger | None]:
     """The run at Weights & Biases or MLflow, where `logger` names one."""
-    if options.logger not in (LoggerKind.wandb, LoggerKind.mlflow):
-        yield None
-        return
-    from seq2see.runs.tracker import close_tracker, open_tracker
+    if options.logger not in TRACKERS:
+        return nullcontext()
+    from seq2see.runs.tracker import tracked
 
-    tracker, completed = open_tracker(options, folder), False
-    assert tracker is not None
-    try:
-        yield tracker
-        completed = True
-    finally:
-        close_tracker(tracker, completed=completed)
+    return tracked(options, folder)
 
 
 def _changes_of(earlier: ResumeState, setup: TrainingSetup) -> tuple[list[str], bool]:
@@ -304,12 +286,6 @@ def _evaluate_best(setup: TrainingSetup, folder: RunFolder, decode: DecodeOption
             write(evaluation, folder.path / "evaluation", split)
             evaluations[split] = evaluation
     return evaluations
-
-
-def _seed_everything(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed)
-    torch.manual_seed(seed)
 
 
 def _versions() -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Where pairs come from: one file a task, each with its true alignment where it knows one."""
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Protocol
 
 from seq2see.options import (
@@ -15,7 +14,14 @@ from seq2see.options import (
     ScanOptions,
     TranslationOptions,
 )
+from seq2see.tasks.dates import Dates
+from seq2see.tasks.files import Files
+from seq2see.tasks.hub import Hub
+from seq2see.tasks.letters import Letters
+from seq2see.tasks.numbers import Numbers
 from seq2see.tasks.pairs import Pair
+from seq2see.tasks.scan import Scan
+from seq2see.tasks.translation import Translation
 
 __all__ = ["Pair", "Task", "make_task"]
 
@@ -31,25 +37,21 @@ class Task(Protocol):
         ...
 
 
-Options = LettersOptions | TranslationOptions | NumbersOptions | DatesOptions | ScanOptions | FilesOptions | HubOptions
-_GENERATED = {  # by its options, the module and the class of a task
-    LettersOptions: ("letters", "Letters"),
-    TranslationOptions: ("translation", "Translation"),
-    NumbersOptions: ("numbers", "Numbers"),
-    DatesOptions: ("dates", "Dates"),
-    ScanOptions: ("scan", "Scan"),
-}
-
-
 def make_task(
-    options: Options,
+    options: LettersOptions
+    | TranslationOptions
+    | NumbersOptions
+    | DatesOptions
+    | ScanOptions
+    | FilesOptions
+    | HubOptions,
     *,
     on_bad_line: OnBadLine = OnBadLine.error,
     normalize: Normalize = Normalize.nfc,
     delimiter: str | None = None,
     encoding: str = "utf-8",
 ) -> Task:
-    """The task that the options describe; only its own module is imported.
+    """The task that the options describe.
 
     Args:
         options: one of the task dataclasses.
@@ -64,12 +66,16 @@ def make_task(
     """
     match options:
         case FilesOptions():
-            from seq2see.tasks.files import Files
-
             return Files(options, on_bad_line=on_bad_line, normalize=normalize, delimiter=delimiter, encoding=encoding)
         case HubOptions():
-            from seq2see.tasks.hub import Hub
-
             return Hub(options, on_bad_line=on_bad_line, normalize=normalize)
-    module, name = _GENERATED[type(options)]
-    return getattr(import_module(f"seq2see.tasks.{module}"), name)(options)
+        case LettersOptions():
+            return Letters(options)
+        case NumbersOptions():
+            return Numbers(options)
+        case DatesOptions():
+            return Dates(options)
+        case ScanOptions():
+            return Scan(options)
+        case TranslationOptions():
+            return Translation(options)

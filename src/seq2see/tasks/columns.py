@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from itertools import chain
 from typing import NamedTuple
 
+from seq2see.options import GivenOptions
 from seq2see.tasks.bad_lines import BadLines
 from seq2see.tasks.lines import Object, Row, is_blank
 from seq2see.tasks.pairs import Pair
@@ -28,6 +29,15 @@ class Columns(NamedTuple):
     features: str | int | None = None  # of tags that are put before the source, as `text.forms` says
     separator: str = ";"  # between two tags
 
+    @classmethod
+    def of(cls, options: GivenOptions) -> "Columns":
+        """The columns that a task is given, numbers also where they were typed as text."""
+        source, target, features = (
+            int(column) if isinstance(column, str) and column.isascii() and column.isdigit() else column
+            for column in (options.source, options.target, options.features)
+        )
+        return cls(source, target, features, options.features_separator)
+
     @property
     def are_chosen(self) -> bool:
         """Whether any is."""
@@ -36,7 +46,7 @@ class Columns(NamedTuple):
     @property
     def have_names(self) -> bool:
         """Whether any is chosen by name, so that the first line of a file is one of names."""
-        return any(column is not None and _number(column) is None for column in self[:3])
+        return any(isinstance(column, str) for column in self[:3])
 
     def before(self, field: str) -> str:
         """What stands before the source: the tags of the field and a tab."""
@@ -58,14 +68,13 @@ def pairs_of_rows(
     number, header = first
     columns = _completed(columns, header, f"{bad_lines.name}, line {number}", notes, delimiter)
     places: list[int | None] = [0, 1, None]
-    num_fields = 2
-    if columns.are_chosen:
-        num_fields = len(header)
-        for index, (key, column) in enumerate(zip(_KEYS, columns, strict=False)):
-            place = places[index] = None if column is None else _place(column, header)
-            if place is None and column is not None:
+    for index, (key, column) in enumerate(zip(_KEYS, columns, strict=False)):
+        if column is not None:
+            places[index] = _place(column, header)
+            if places[index] is None:
                 fault, remedy = _say_no_column(key, column, header)
                 raise bad_lines.error(number, fault, remedy + _say_delimiter(header, delimiter))
+    num_fields = len(header) if columns.are_chosen else 2
     source, target, features = places
     assert source is not None and target is not None
     if features is not None and features in (source, target):  # where only the features are chosen
@@ -104,27 +113,17 @@ def _completed(columns: Columns, header: list[str], where: str, notes: list[str]
     return columns
 
 
-def _number(column: str | int) -> int | None:
-    """The column's number; None if it is chosen by name."""
-    if isinstance(column, str):
-        return int(column) if column.isascii() and column.isdigit() else None
-    return column
-
-
 def _place(column: str | int, names: Sequence[str]) -> int | None:
     """Where the column stands; None if there is no such one, or there are several."""
-    place = _number(column)
-    if place is None:
-        return names.index(str(column)) if names.count(str(column)) == 1 else None
-    return place if 0 <= place < len(names) else None
+    if isinstance(column, str):
+        return names.index(column) if names.count(column) == 1 else None
+    return column if 0 <= column < len(names) else None
 
 
 def _say_no_column(key: str, column: str | int, names: Sequence[str]) -> tuple[str, str]:
-    name = str(column)
-    if name in names:
-        return f"{names.count(name)} columns are named '{name}'", f"choose task.{key} by number"
+    number = "several columns" if str(column) in names else "no column"
     by_number = "by number they count from 0, as in task.source=0 task.target=1, if this file names none"
-    return f"no column '{name}' (task.{key})", f"{_say_near(name, names)}; {by_number}"
+    return f"{number} '{column}' (task.{key})", f"{_say_near(str(column), names)}; {by_number}"
 
 
 def _say_near(name: str, names: Iterable[str]) -> str:

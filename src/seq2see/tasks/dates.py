@@ -1,19 +1,12 @@
 """`dates`: from many written forms, English, German, Chinese and digits, to ISO 8601.
 
-All forms and months come equally often. The split `ood` has each form with two months that it never has in the other
-splits; other forms of its family write those months there, with the same words. All forms are unambiguous: digits alone
-with the day or the month first only where the day is after the 12th. The calendar is the Gregorian one throughout.
+All forms and months come equally often. `ood` has each form with two months that it never has in the other splits;
+other forms of its family write them there, with the same words. No form is ambiguous: digits alone have the day or the
+month first only after the 12th.
 
-What stands for something of its own is written apart, "March 3 , 1 9 9 4" to "1 9 9 4 - 0 3 - 0 3", so that links of
-words are exact. The ISO date has the places 0 to 9, one for each digit or hyphen. What stands for what:
-
-- A digit of the year stands for that digit.
-- What a month or a day is written with stands for its digits: one word ("March", "third") for both; two digits, and the
-  parts of "twenty first", "ein und zwanzigste" ("und" with the tens) and 二 十 三, for one each; one digit alone ("3")
-  for itself and the zero before it; 十 that ends a number for its zero.
-- A mark or word between month and day stands for the second hyphen, one between the year and the rest for the first
-  ("of" in "the third of March", the comma in "March 3 , 1994", 年). A hyphen for which nothing is written has no link.
-- Weekdays, articles, ordinal endings ("3 rd"), 日 and other tokens at an end stand for nothing: ISO has no such thing.
+What stands for something of its own is written apart, "March 3 , 1 9 9 4" to "1 9 9 4 - 0 3 - 0 3", and linked to each
+symbol that it stands for: a word or a lone digit to both digits of the month or day, "und" and "zwanzig" to the tens,
+a mark or word between two parts to the hyphen between them. Weekdays, articles and endings ("3 rd") have no link.
 """
 
 from calendar import isleap

@@ -1,8 +1,6 @@
-"""`files`: the user's own pairs, whatever their format, and the splits that are made of them where none are given.
+"""`files`: the user's own pairs, whatever their format: text by `lines` (which says why), `.parquet` by `pyarrow`.
 
-Text is read by our own `lines` (which says why), `.parquet` by `pyarrow`, as `datasets` does underneath: `datasets`
-itself takes a path for a pattern, fails on a file without rows, writes into the user's home, and gives its cached copy
-of an edited file whose time stamp is the same.
+`datasets` itself takes a path for a pattern, and gives its cached copy of an edited file with the same time stamp.
 """
 
 import codecs
@@ -35,10 +33,7 @@ from seq2see.text import DataError
 
 
 class Files:
-    """Pairs from files. A file is read when a split that needs it is asked for: a given test file alone needs no other.
-
-    The arguments are those of `make_task`.
-    """
+    """Pairs from files. A file is read when a split that needs it is asked for: a test file alone needs no other."""
 
     def __init__(
         self,
@@ -51,7 +46,7 @@ class Files:
     ) -> None:
         self.notes: list[str] = []
         self.ood = ""
-        self._columns = Columns(options.source, options.target, options.features, options.features_separator)
+        self._columns = Columns.of(options)
         self._on_bad_line = on_bad_line
         self._delimiter = "\t" if delimiter == "tab" else delimiter
         self._encoding = codecs.lookup(encoding).name.removesuffix("-sig")
@@ -99,19 +94,18 @@ class Files:
             yield from _parquet_pairs(path, columns, bad_lines)
             return columns
         lines = text_lines(path, name, bad_lines, self._encoding)
-        if suffix in (".jsonl", ".ndjson"):
-            yield from pairs_of_objects(objects_of_lines(lines, bad_lines), columns, bad_lines)
-            return columns
-        if suffix == ".json":
-            yield from pairs_of_objects(objects_of_whole(lines, source_key(columns), bad_lines), columns, bad_lines)
+        if suffix in (".jsonl", ".ndjson", ".json"):
+            objects = (
+                objects_of_whole(lines, source_key(columns), bad_lines)
+                if suffix == ".json"
+                else objects_of_lines(lines, bad_lines)
+            )
+            yield from pairs_of_objects(objects, columns, bad_lines)
             return columns
         delimiter = self._delimiter or ("," if suffix == ".csv" else "\t")
         rows = (csv_rows if suffix == ".csv" else tsv_rows)(lines, bad_lines, delimiter)
-        return (
-            yield from pairs_of_rows(
-                _recognised(rows, bad_lines, self.notes), columns, bad_lines, self.notes, delimiter
-            )
-        )
+        rows = _recognised(rows, bad_lines, self.notes)
+        return (yield from pairs_of_rows(rows, columns, bad_lines, self.notes, delimiter))
 
     def _side_by_side(self, names: list[str], bad_lines: BadLines) -> Iterator[Pair]:
         if self._columns.are_chosen:

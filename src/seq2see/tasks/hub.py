@@ -37,12 +37,9 @@ _PATTERN = re.compile(r"[*?\[\]~]|::|://")  # what `datasets` takes for more tha
 class Hub:
     """Pairs of a data set, which is loaded when its first split is asked for.
 
-    `task.train_split`, `task.valid_split` and `task.test_split` choose its splits. Where one is not set, the split of
-    the usual name is taken: `train`; `validation`, `valid`, `val` or `dev`; `test` (not `eval`, which some mean to
-    validate on and others to test on). What is missing is split off training. Doubt is an error: two splits of usual
-    names, or, while no key is set, a split that may be the missing one. A split without a use is noted.
-
-    The arguments are those of `make_task`.
+    Splits that no key chooses are taken by their usual names (not `eval`, which some mean to validate on and others to
+    test on); what is missing is split off training. Doubt is an error: two splits of usual names, or, while no key is
+    set, a split that may be the missing one. A split without a use is noted.
     """
 
     def __init__(self, options: HubOptions, *, on_bad_line: OnBadLine, normalize: Normalize) -> None:
@@ -50,7 +47,7 @@ class Hub:
         self.ood = ""
         self._name = name = str(options.path)
         self._options = options
-        self._columns = Columns(options.source, options.target, options.features, options.features_separator)
+        self._columns = Columns.of(options)
         self._on_bad_line = on_bad_line
         self._normalize = normalize
         self._wanted = {"train": options.train_split, "valid": options.valid_split, "test": options.test_split}
@@ -98,7 +95,11 @@ class Hub:
                 "or the network"
             ) from None
         except Exception as error:  # whatever fault of the data it meets, with errors of its own and of many libraries
-            raise DataError(f"{self._name}: {_say(error, self._options.name)}") from None
+            fault = " ".join(str(error.__cause__ or error).split())
+            raise DataError(
+                f"{self._name}: `datasets` cannot load it ({type(error).__name__}: {fault}), check task.path and "
+                "task.name; a single file is read with task=files task.train=FILE"
+            ) from None
 
     @cached_property
     def _splits(self) -> Splits:
@@ -114,18 +115,18 @@ class Hub:
                 f"{self._name}: `datasets` reads .csv and .tsv with pandas (`NA` is missing, a quote mark may swallow "
                 "lines), task=files reads them exactly"
             )
-        titles = {split: self._title(names[split]) if split in names else usual[0] for split, usual in _USUAL.items()}
+        titles = {
+            split: f"{self._name}, split {names[split]}" if split in names else usual[0]
+            for split, usual in _USUAL.items()
+        }
         return Splits(
             titles, set(names), lambda split: self._read(names[split]), self._options, self._normalize, self.notes
         )
 
-    def _title(self, name: str) -> str:
-        return f"{self._name}, split {name}"
-
     def _read(self, name: str) -> list[Pair]:
         """The pairs of a split, by its name there."""
         dataset = self._all[name].with_format(None)
-        bad_lines = BadLines(self._title(name), self._on_bad_line, "row")
+        bad_lines = BadLines(f"{self._name}, split {name}", self._on_bad_line, "row")
         names = [  # a `translation` column is as many as it has languages
             choice
             for name, value in (dataset[0] if len(dataset) else {}).items()
@@ -208,17 +209,3 @@ def _notes_on_files(folder: Path, used: Mapping[str, Sequence[str]]) -> list[str
     suffixes = {Path(file).suffix for file in taken}
     like = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.suffix in suffixes)
     return notes + [f"{file}: not read, its name says no split" for file in like if file not in taken]
-
-
-def _say(error: Exception, configuration: str | None) -> str:
-    """Why `datasets` could not load it; only the text of its error tells configurations from other faults."""
-    fault = str(error.__cause__ or error).strip() or type(error).__name__
-    if "onfig" in fault and isinstance(error, ValueError):
-        listed = fault[fault.find("[") :].splitlines()[0] if "[" in fault else ""
-        there = ", ".join(re.findall(r"'([^']*)'", listed)) or "none"
-        chosen = "" if configuration is None else f" ({configuration})"
-        return f"task.name{chosen} must be a configuration of this data set, there are: {there}"
-    return (
-        f"`datasets` cannot load it ({type(error).__name__}: {fault.splitlines()[0]}), check task.path; a single file "
-        "is read with task=files task.train=FILE"
-    )

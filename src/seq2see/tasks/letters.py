@@ -12,7 +12,7 @@ from seq2see.tasks.sampling import DistinctSampler, draw_splits
 
 
 class Letters:
-    """Distinct pairs of letter sequences, written with spaces between; to ask for more than exist is a ValueError."""
+    """Distinct pairs of letter sequences; to ask for more than exist is a ValueError."""
 
     def __init__(self, options: LettersOptions) -> None:
         def sampler(shortest: int, longest: int, seed: str) -> DistinctSampler[int]:

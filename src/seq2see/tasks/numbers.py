@@ -1,26 +1,16 @@
 """`numbers`: from digits to words, from words to digits, or from the words of one language to those of another.
 
-English, German and Chinese are our own: all parts of a number are written apart, "vier hundert sieben und zwanzig", so
-that each word has its true alignment. Other languages come from the optional package num2words, without links.
+English, German and Chinese are our own, their parts written apart, "vier hundert sieben und zwanzig", so that each word
+has its true alignment. Other languages come from the optional package num2words, without links.
 
-All lengths come equally often as far as there are enough numbers. Those below 20 are left for training: up to 99
-nothing else has their words. The split `ood` is about pairs of digits, one for each tens digit, that no number of the
-other splits has just before its last three digits: if 27 is such a pair, 27,305 and 427,305 are in `ood` alone, while
-27, 4,027 and 26,305 are not.
+All lengths come equally often as far as there are enough numbers; those below 20 are left for training, as up to 99
+nothing else has their words. `ood` is about pairs of digits that no number of the other splits has just before its last
+three digits: if 27 is one, 27,305 and 427,305 are in `ood` alone, while 27, 4,027 and 26,305 are not.
 
-A number has places, 0 for ones to 5 for hundred thousands. At each place it says a value (the digit) and, but for the
-ones, a unit (ten, hundred, ...). A word is marked with the values and units that it says, one bit each; words of two
-forms are linked where their marks meet. What marks the words of a form:
-
-- A digit says the value and the unit of its place.
-- English "four" says a value, "hundred" a unit, "twenty" and "ten" both; "thirteen" also the value of the ones.
-- German is the same word by word; "und" says the unit of the tens that it joins to the ones, as "zwanzig" does too.
-- Chinese 四 says a value; 十, 百, 千 and 万 the unit of their place. 十 alone at the beginning says the value one too.
-  零 says the values of the zeros that it stands for.
-- A zero that no word says belongs to the word that says its unit ("ten thousand": the second 0 is in "thousand"), else
-  to the word of the unit above ("three hundred": both zeros are in "hundred"), and so do units that no word says.
-
-Thus every place belongs to a word in every form, and every word of every form has at least one link.
+A word says values (digits) and, but for the ones, units (ten, hundred, ...) of places, one bit each: "four" a value,
+"hundred" a unit, "twenty" both, "thirteen" the value of the ones too, "und" the unit of the tens that it joins, 零 the
+values of its zeros. What no word says belongs to the word that says its unit ("ten thousand": the second 0), or else
+the unit above ("three hundred": both zeros). Words of two forms are linked where they say the same.
 """
 
 from collections.abc import Callable, Sequence

@@ -21,11 +21,7 @@ _PACKED = re.compile(
 _UNPACK = "unpack it and name the files in it"
 _NOT_READ = (  # first bytes, what they are of, what to do
     (b"PK\3\4", "a zip archive or an Excel workbook", f"{_UNPACK}, or save its sheet as .csv"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
-    (b"Rar!\x1a\x07", "a rar archive", _UNPACK),
-    (b"\xd0\xcf\x11\xe0", "an Office document of the old kind", "save its table as .csv, in UTF-8"),
     (b"PAR1\x15", "a parquet file", "give it a name that ends in .parquet"),
-    (b"ARROW1\0\0", "an Arrow file", "write it as .parquet"),
 )
 
 

@@ -13,12 +13,9 @@ Sizes = LettersOptions | NumbersOptions | DatesOptions
 
 
 class DistinctSampler(Generic[Key]):
-    """The members of groups, each once, in random order.
+    """The members of groups of these sizes, numbered from 0, each once, in random order.
 
-    Args:
-        sizes: how many members each group has; they are numbered from 0.
-        random: chooses groups and members.
-        for_training: groups that are left for training as long as there is another choice.
+    The groups `for_training` are left for training as long as there is another choice.
     """
 
     def __init__(self, sizes: Mapping[Key, int], random: Random, *, for_training: Collection[Key] = ()) -> None:
@@ -57,21 +54,13 @@ def draw_splits(
 ) -> dict[str, list[Pair]]:
     """The pairs that `write` makes of what is drawn, in the sizes that the options ask for, each source once.
 
-    The test pairs are drawn first, then the validation pairs, then the training pairs: so `task.train_size` leaves the
-    other splits as they are, and a smaller training set is the beginning of a larger one. An early split leaves some of
-    each small group for the next.
-
-    Raises:
-        ValueError: a split asks for more pairs than exist; `remedy` says what helps.
+    Training pairs are drawn last: so `task.train_size` leaves the other splits as they are, and a smaller training set
+    begins a larger one. A split that asks for more than exist is a ValueError; `remedy` says what helps.
     """
     splits: dict[str, list[Pair]] = {}
     sources: set[str] = set()
-    for split, sampler, percent in (
-        ("test", usual, 25),
-        ("valid", usual, 50),
-        ("train", usual, 100),
-        ("ood", ood, 100),
-    ):
+    samplers = ("test", usual, 25), ("valid", usual, 50), ("train", usual, 100), ("ood", ood, 100)
+    for split, sampler, percent in samplers:  # an early split leaves some of each small group for the next
         asked = getattr(options, f"{split}_size")
         left = sampler.total - (0 if sampler is ood else len(sources))
         if asked <= left:

@@ -1,6 +1,6 @@
 """`scan`: navigation commands and their actions, in the published splits, with the true alignment.
 
-The phrase-structure grammar, from the outside in (20,808 + 102 = 20,910 commands):
+The grammar, from the outside in (20,808 + 102 = 20,910 commands):
 
     C -> S and S | S after S | S
     S -> V twice | V thrice | V
@@ -8,15 +8,13 @@ The phrase-structure grammar, from the outside in (20,808 + 102 = 20,910 command
     D -> P | turn
     P -> walk | look | run | jump
 
-`length`, `addprim_*`, `template_*` and `filler` follow from the grammar: their parts are those of the files that the
-authors publish, command by command. Where the authors drew at random, the numbers are theirs and the draw is our own,
-by `task.seed`: `simple` (also their `simple_p*`, with `train_fraction`), `few_shot`, and `addprim_jump` with
-`num_composed` (their `addprim_complex_jump`).
+`length`, `addprim_*`, `template_*` and `filler` follow from it, command by command as published. `simple`, `few_shot`
+and `num_composed` are draws of our own, by `task.seed`, of the published sizes.
 
 Source:
-    Lake and Baroni 2018, "Generalization without Systematicity": the grammar (supplementary figures 6 and 7), `simple`
-    (experiment 1), `length` (2), `addprim_*` (3). Loula, Baroni and Lake 2018, "Rearranging the Familiar": `filler`,
-    `template_*`, `few_shot`. Other lengths than 22: Newman et al. 2020, "The EOS Decision and Length Extrapolation".
+    Lake and Baroni 2018, "Generalization without Systematicity": the grammar (supplementary figures 6 and 7), `simple`,
+    `length`, `addprim_*`. Loula, Baroni and Lake 2018, "Rearranging the Familiar": `filler`, `template_*`, `few_shot`.
+    Other lengths than 22: Newman et al. 2020, "The EOS Decision and Length Extrapolation".
 """
 
 import re
@@ -33,7 +31,6 @@ from seq2see.tasks.pairs import Pair
 _Phrase = tuple[tuple[str, ...], tuple[int, ...]]  # words; for each action, the place of the word that names it
 _PRIMITIVES = ("walk", "look", "run", "jump")
 _JUMPS = 1467  # lines `jump`, a tenth of the training part of addprim_jump
-_TURNS = 2189  # lines `turn left`, a tenth of the training part of addprim_turn_left
 _KEYS_OF_SPLITS = ("train_fraction", "length_cutoff", "num_composed")
 _FILLERS = ("look", "walk", "run")  # in the order in which they are published
 # The words that name an action. All others (turn, opposite, around, twice, thrice, and, after) have no link.
@@ -43,15 +40,11 @@ _ACTIONS = {word: f"I_{word.upper()}" for word in _PRIMITIVES} | {"left": "I_TUR
 class Scan:
     """The commands of SCAN in one of its splits, every part in an order that the seed decides.
 
-    Validation is drawn from the commands that stand once in training and leaves it; what a split repeats or chooses
-    (`jump` 1,467 times, the shots of `few_shot`) stays in training as published. So no source is in two parts, and
-    validation is like training, not like the test. A smaller training part is the beginning of a larger one.
-
-    There is no `ood` part: in every split but `simple` the test part is out of distribution itself.
+    Validation is drawn from the commands that stand once in training, and leaves it: so no source is in two parts. A
+    smaller training part is the beginning of a larger one. There is no `ood`: most test parts are so themselves.
 
     Raises:
-        ValueError: the training part is too small for `task.valid_size` or `task.train_size`, or a key of the split
-            leaves nothing to train or to test on.
+        ValueError: the options leave nothing to train or to test on, or ask for more than exists.
     """
 
     def __init__(self, options: ScanOptions) -> None:
@@ -92,11 +85,7 @@ class Scan:
 
 @cache
 def commands() -> tuple[Pair, ...]:
-    """All 20,910 pairs of command and actions, each once, each action linked to the word that names it.
-
-    `I_TURN_LEFT` is linked to `left`, also in `turn left` and `jump around left`: a word may have many links, and those
-    that only say how often or in which order have none.
-    """
+    """All 20,910 pairs of command and actions, each once, each action linked to the word that names it."""
     phrases: list[_Phrase] = [((primitive,), (0,)) for primitive in _PRIMITIVES]
     for verb, direction in product((*_PRIMITIVES, "turn"), ("left", "right")):
         act = () if verb == "turn" else (0,)
@@ -134,13 +123,16 @@ def _divide(pairs: Sequence[Pair], options: ScanOptions) -> _Parts:
     """The parts of the split; in each, the order of `pairs` is kept, and what is chosen at random is the first."""
     match options.split:
         case ScanSplit.simple:
-            return _simple(pairs, options.train_fraction or 0.8)
+            size = int(Fraction(str(options.train_fraction or 0.8)) * len(pairs))  # 0.7 of 20,910 is not 14,636
+            return _Parts([*pairs[:size]], [*pairs[size:]])
         case ScanSplit.length:
-            return _length(pairs, options.length_cutoff or 22)
+            num_spaces = (options.length_cutoff or 22) - 1
+            short = [pair for pair in pairs if pair.target.count(" ") <= num_spaces]
+            return _Parts(short, [pair for pair in pairs if pair.target.count(" ") > num_spaces])
         case ScanSplit.addprim_jump:
             return _add_jump(pairs, options.num_composed or 0)
         case ScanSplit.addprim_turn_left:
-            return _add_primitive(pairs, "turn left", _TURNS)
+            return _add_primitive(pairs, "turn left", 2189)  # a tenth of the training part, as published
         case ScanSplit.template_right:
             return _template(pairs, "right", fillers=("opposite", "around"))
         case ScanSplit.template_opposite_right:
@@ -153,18 +145,6 @@ def _divide(pairs: Sequence[Pair], options: ScanOptions) -> _Parts:
             return _filler(pairs, options.num_fillers or 0)
         case ScanSplit.few_shot:
             return _few_shot(pairs, options.num_shots or 1)
-
-
-def _simple(pairs: Sequence[Pair], fraction: float) -> _Parts:
-    # Through the decimal digits that were typed: 0.7 of 20,910 is 14,637, where the product of floats is below it.
-    size = int(Fraction(str(fraction)) * len(pairs))
-    return _Parts([*pairs[:size]], [*pairs[size:]])
-
-
-def _length(pairs: Sequence[Pair], cutoff: int) -> _Parts:
-    is_short = [pair.target.count(" ") < cutoff for pair in pairs]
-    short = [pair for pair, short in zip(pairs, is_short, strict=True) if short]
-    return _Parts(short, [pair for pair, short in zip(pairs, is_short, strict=True) if not short])
 
 
 def _add_primitive(pairs: Sequence[Pair], primitive: str, repeats: int) -> _Parts:

@@ -5,13 +5,10 @@ from hashlib import blake2b
 
 import numpy as np
 
-from seq2see.options import FilesOptions, HubOptions, Normalize
+from seq2see.options import GivenOptions, Normalize
 from seq2see.tasks.pairs import Pair
 from seq2see.text import normalize as normalized
 from seq2see.text import untagged
-
-_HELD_OUT_SHARE = 0.04  # of the pairs, for each split that is missing
-_HELD_OUT_MOST = 2_000  # pairs
 
 
 class Splits:
@@ -21,21 +18,15 @@ class Splits:
     16 pairs none). Which ones, a hash of the normalised source decides: the same in every run, all pairs of a source
     together, whatever the order of the pairs and the tags before a source.
 
-    Args:
-        names: what people call each split.
-        given: the splits that are given, `train` always among them.
-        read: gives the pairs of a given split.
-        options: says whether tags stand before a source, and how many training pairs to use.
-        normalize: the Unicode form in which two sources count as equal.
-        notes: takes what people should know.
+    `read` gives the pairs of a split that is given, as `train` always is; `notes` takes what people should know.
     """
 
     def __init__(
         self,
-        names: Mapping[str, str],
+        names: Mapping[str, str],  # what people call each split
         given: set[str],
         read: Callable[[str], list[Pair]],
-        options: FilesOptions | HubOptions,
+        options: GivenOptions,
         normalize: Normalize,
         notes: list[str],
     ) -> None:
@@ -90,9 +81,7 @@ class Splits:
             name = self._names[split]
             if split not in given:
                 held_out = f"{len(self._pairs[split]):,} of {num_pairs:,} pairs"
-                room = 0 if self._pairs[split] else _num_held_out(num_pairs)
-                too_many = f" (each source has more than {room:,} pairs, or is in a given split)" if room else ""
-                self._notes.append(f"{name} split off {self._names['train']}: {held_out}{too_many}")
+                self._notes.append(f"{name} split off {self._names['train']}: {held_out}")
             elif shared := int(np.isin(given[split], train).sum()):
                 total = f"{len(given[split]):,} pairs"
                 source = "source (without its tags)" if self._has_tags else "source"
@@ -107,7 +96,7 @@ def _num_held_out(num_pairs: int) -> int:
     """4 %, at most 2,000; of few pairs up to 4, but no more than an eighth; of fewer than 16 pairs none."""
     if num_pairs < 16:
         return 0
-    return min(max(round(_HELD_OUT_SHARE * num_pairs), min(4, num_pairs // 8)), _HELD_OUT_MOST)
+    return min(max(round(0.04 * num_pairs), min(4, num_pairs // 8)), 2_000)
 
 
 def _held_out(counts: np.ndarray, free: np.ndarray, direction: int, room: int) -> list[int]:

@@ -1,6 +1,6 @@
 """Text to ids and back: the only owner of PAD, BOS, EOS and UNK."""
 
-from seq2see.text.forms import DataError, normalize, one_word, parted, require_whole, split_tags, tagged, untagged
+from seq2see.text.forms import DataError, normalize, parted, require_whole, split_tags, tagged, untagged
 from seq2see.text.tokenizer import BOS, EOS, PAD, UNK, Tokenizer
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Tokenizer",
     "UNK",
     "normalize",
-    "one_word",
     "parted",
     "require_whole",
     "split_tags",

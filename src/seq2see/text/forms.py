@@ -44,13 +44,8 @@ def normalize(text: str, how: Normalize) -> str:
 
 
 def split_tags(field: str, separator: str) -> list[str]:
-    """The tags of a field, in order; empty ones are left out."""
-    return [one_word(tag) for tag in field.split(separator) if tag and not tag.isspace()]
-
-
-def one_word(tag: str) -> str:
-    """The tag without white space."""
-    return "_".join(tag.split())
+    """The tags of a field, in order and without white space; empty ones are left out."""
+    return ["_".join(tag.split()) for tag in field.split(separator) if tag and not tag.isspace()]
 
 
 def tagged(tags: Iterable[str], text: str, separator: str) -> str:

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,25 +29,22 @@ class Stopped(Exception):
     """The run was asked to stop, and has left a checkpoint to go on from."""
 
 
+@dataclass(eq=False)
 class ValidationSchedule(Callback):
     """When to validate: in optimiser steps, or in a run without a limit of them in its seconds.
 
     (Lightning's `val_check_interval` counts micro-batches, and an epoch's last step may have fewer of them.)
 
-    Args:
-        budget: when the run ends.
-        every: optimiser steps between validations; None: `num_validations`, evenly over the budget, at its end too.
-        num_validations: see there.
+    Without `every` there are `num_validations` of them, evenly over the budget; either way there is one at its end.
     """
 
     state_key = "Pace"  # pyright: ignore[reportAssignmentType]  # in checkpoints, from an earlier name
 
-    def __init__(self, budget: Budget, *, every: int | None, num_validations: int = 6) -> None:
-        self.budget = budget
-        self.every = every
-        self.num_validations = num_validations
-        self.due: int | None = None  # the step whose validation is due, and has not ended yet
-        self._reached = 0  # of `num_validations`
+    budget: Budget  # when the run ends
+    every: int | None = None  # optimiser steps between validations
+    num_validations: int = 6
+    due: int | None = None  # the step whose validation is due, and has not ended yet
+    _reached: int = 0  # of `num_validations`
 
     def start(self, step: int) -> None:
         """The budget's clock starts, or goes on, after this many optimiser steps."""
@@ -73,41 +71,31 @@ class ValidationSchedule(Callback):
 
 
 class Best(NamedTuple):
-    """The best validation so far.
+    """The best validation so far."""
 
-    Args:
-        step: optimiser steps done.
-        score: the one that chooses.
-        loss: `val/loss`, which decides between equal scores.
-    """
-
-    step: int
-    score: float
-    loss: float = float("inf")  # checkpoints of earlier versions do not have it
+    step: int  # optimiser steps done
+    score: float  # the one that chooses
+    loss: float = float("inf")  # `val/loss`, which decides between equal scores
 
     def order(self, select: str) -> tuple[float, float]:
         """What is greater the better a validation is: by the score, then by the loss."""
         return -self.score if select in LOWER_IS_BETTER else self.score, -self.loss
 
 
+@dataclass(eq=False)
 class BestCheckpoint(Callback):
     """Which validation is best, and whether patience is at an end.
 
     Of equal scores the lower loss is the better one, and progress: scores such as `exact_match` may stay at 0 for long.
     (Lightning's ModelCheckpoint and EarlyStopping look at one number each.)
-
-    Args:
-        select: the score that chooses, without `val/`.
-        patience: validations without progress before stopping; None: never.
     """
 
     state_key = "Selection"  # pyright: ignore[reportAssignmentType]  # in checkpoints, from an earlier name
 
-    def __init__(self, select: str, *, patience: int | None) -> None:
-        self.select = select
-        self.patience = patience
-        self.best: Best | None = None
-        self._waited = 0
+    select: str  # the score that chooses, without `val/`
+    patience: int | None = None  # validations without progress before stopping; None: never
+    best: Best | None = None
+    _waited: int = 0
 
     def update(self, step: int, scores: dict[str, float]) -> bool:
         """Whether a validation is better than all before it."""
@@ -133,6 +121,7 @@ class BestCheckpoint(Callback):
         self._waited = state_dict["waited"]
 
 
+@dataclass(eq=False)
 class BetweenSteps(Callback):
     """What a run does after each optimiser step, in this order: numbers, maps, validation, checkpoint.
 
@@ -140,49 +129,25 @@ class BetweenSteps(Callback):
     than was asked for, not at the end, and in a run that goes on not again where it was stopped. It writes `last.ckpt`
     before the first step, at every validation, every few minutes and when the run is asked to stop; by then everything
     up to this step is in the other files. So it must be the last of the callbacks.
-
-    Args:
-        folder: of the checkpoints.
-        samples: `samples.jsonl`.
-        valid: the validation batches; None: no validation.
-        schedule: when it validates, and ends.
-        best: which validation is the best.
-        average: what is validated and kept in the place of the weights; None: they are.
-        attention: where maps go; None: nowhere.
-        stop_requested: whether somebody wants the run to stop.
-        report_training: called with step and numbers of each row of them.
-        report_validation: called with step, scores by their full names, and the translations.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        samples: Path,
-        valid: Loader | None,
-        *,
-        schedule: ValidationSchedule,
-        best: BestCheckpoint,
-        average: MovingAverage | None,
-        attention: LogAttention | None,
-        stop_requested: Callable[[], bool],
-        report_training: Callable[[int, dict[str, float]], None],
-        report_validation: Callable[[int, dict[str, float], list[str]], None],
-    ) -> None:
-        self.folder = folder
-        self.samples = samples
-        self.valid = valid
-        self.schedule = schedule
-        self.best = best
-        self.average = average
-        self.attention = attention
-        self.stop_requested = stop_requested
-        self.report_training = report_training
-        self.report_validation = report_validation
-        self.goes_on = False  # whether all is restored that the run goes on from
-        self._finished = False
-        self._restored: dict[str, Any] | None = None
-        self._step = 0
-        self._saved = self._since = time.monotonic()  # the last checkpoint, and what is no training time
+    folder: Path  # of the checkpoints
+    samples: Path  # `samples.jsonl`
+    valid: Loader | None  # the validation batches; None: no validation
+    schedule: ValidationSchedule  # when it validates, and ends
+    best: BestCheckpoint  # which validation is the best
+    average: MovingAverage | None  # what is validated and kept in the place of the weights; None: they are
+    attention: LogAttention | None  # where maps go; None: nowhere
+    stop_requested: Callable[[], bool]  # whether somebody wants the run to stop
+    report_training: Callable[[int, dict[str, float]], None]  # takes step and numbers of each row of them
+    report_validation: Callable[[int, dict[str, float], list[str]], None]  # step, scores, and the translations
+
+    goes_on: bool = False  # whether all is restored that the run goes on from
+    _finished: bool = False
+    _restored: dict[str, Any] | None = None
+    _step: int = 0
+    _saved: float = field(default_factory=time.monotonic)  # when the last checkpoint was written
+    _since: float = 0.0  # when the last numbers were, pauses left out
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Goes on where the checkpoint stopped, with its validation if that was it; or saves the untrained model."""
@@ -190,6 +155,8 @@ class BetweenSteps(Callback):
         self._step = step = trainer.global_step
         self.schedule.start(step)
         if self._restored is None:
+            if self.attention is not None:
+                self.attention.store(trainer, pl_module, {}, is_last=False)
             self._save(trainer)
         else:
             set_random_state(self._restored["random"])
@@ -222,15 +189,18 @@ class BetweenSteps(Callback):
             self.average.update(module.model)
         if step % module.options.trainer.log_every_n_steps == 0:
             self._log_training(trainer, module)
+        begin = time.monotonic()
         is_due = self.schedule.advance(step)
-        trainer.should_stop = self.schedule.budget.progress(step) >= 1
-        if self.attention is not None:
-            self.attention.after_step(trainer, module)
+        trainer.should_stop = is_last = self.schedule.budget.progress(step) >= 1
+        with_scores = is_due and self.attention is not None and self.attention.every_n_steps is None
+        if self.attention is not None and not with_scores and self.attention.is_due(step, is_last=is_last):
+            self.attention.store(trainer, module, {}, is_last=is_last)
         self.stop_if_requested(trainer)
         if is_due and self.valid is not None:
             self._validate(trainer, module, self.valid)
         elif time.monotonic() - self._saved > SECONDS_BETWEEN:
             self._save(trainer)
+        self._since += time.monotonic() - begin
 
     def _log_training(self, trainer: L.Trainer, module: TrainingModule) -> None:
         seconds, tokens = time.monotonic() - self._since, module.tokens_since_log
@@ -253,8 +223,8 @@ class BetweenSteps(Callback):
             self._write_samples(module, translations)
             is_best = self.best.update(step, scores)
             trainer.should_stop |= self.best.is_out_of_patience
-            if self.attention is not None:
-                self.attention.after_validation(trainer, module, scores)
+            if self.attention is not None and self.attention.every_n_steps is None:
+                self.attention.store(trainer, module, scores, is_last=trainer.should_stop)
             if is_best:
                 trainer.save_checkpoint(self.folder / "best.ckpt", weights_only=True)
             if (keep := module.options.training.keep) is not None:
@@ -263,7 +233,6 @@ class BetweenSteps(Callback):
                     old.unlink()
         self._finished = trainer.should_stop
         self._save(trainer)
-        self._since = time.monotonic()
 
     def _until_stopped(self, trainer: L.Trainer, valid: Loader, module: TrainingModule) -> Iterator[Batch]:
         limit = module.options.trainer.limit_val_batches

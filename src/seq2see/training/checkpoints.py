@@ -1,11 +1,9 @@
 """What a checkpoint needs beside what Lightning keeps, and how it is written."""
 
-import random
 from pathlib import Path
 from typing import Any
 
 import lightning as L
-import numpy as np
 import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
@@ -36,23 +34,13 @@ def require_state(trainer: L.Trainer, *, step: int) -> None:
 
 
 def random_state() -> dict[str, Any]:
-    """The global generators' states, as plain values and tensors."""
-    version, numbers, gauss = random.getstate()
-    kind, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
-    return {
-        "python": [version, list(numbers), gauss],
-        "numpy": [kind, np.asarray(keys).tolist(), position, has_gauss, cached],
-        "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-    }
+    """The states of torch's generators, the only global ones that a training draws from."""
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    return {"torch": torch.get_rng_state(), "cuda": cuda}
 
 
 def set_random_state(state: dict[str, Any]) -> None:
-    """Puts the global generators back where `random_state` saw them."""
-    version, numbers, gauss = state["python"]
-    random.setstate((version, tuple(numbers), gauss))
-    kind, keys, position, has_gauss, cached = state["numpy"]
-    np.random.set_state((kind, np.array(keys, dtype=np.uint32), position, has_gauss, cached))
+    """Puts torch's generators back where `random_state` saw them."""
     torch.set_rng_state(state["torch"])
     if state["cuda"] and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(state["cuda"])

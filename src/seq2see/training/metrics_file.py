@@ -55,11 +55,14 @@ class MetricsFile(Logger):
         """`config.yaml` has them."""
 
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
-        """Adds numbers to the row of this step; a new step ends the row before."""
+        """Adds the numbers that have a column to the row of this step; a new step ends the row before."""
+        numbers = {name: value for name, value in metrics.items() if name in COLUMNS}
+        if not numbers:
+            return
         if step != self._row.get("step", step):
             self.save()
             self._begin, self._row = self.path.stat().st_size, {}
-        self._row |= {"step": step, **{name: value for name, value in metrics.items() if name in COLUMNS}}
+        self._row |= {"step": step, **numbers}
 
     def save(self) -> None:
         """Writes the row at hand, or writes it again."""
@@ -80,21 +83,17 @@ def _read(path: Path, kept_until: int) -> list[dict[str, Any]]:
     Raises:
         ValueError: another one is damaged.
     """
-    place = str(path)
     try:
         with path.open(encoding="utf-8", newline="") as file:
             rows: list[dict[str, Any]] = list(csv.DictReader(file))
         if rows and None in rows[-1].values():
             rows.pop()
-        for number, row in enumerate(rows, 2):
-            place = f"{path}, line {number}"
-            if "step" not in row or None in row.values() or not row.keys() <= set(COLUMNS):
-                raise ValueError("it has not the columns of a run")
-            row["step"] = int(row["step"])
+        for row in rows:
+            if not row.keys() <= set(COLUMNS):
+                raise ValueError(f"the row of step {row.get('step')} has other columns")
             for value in row.values():
-                float(value or 0)
-    except (ValueError, TypeError, csv.Error) as error:
-        raise ValueError(
-            f"{place}: is damaged ({error}): delete the line, or the file, and the run goes on without it"
-        ) from error
+                float(value if value != "" else 0)
+            row["step"] = int(row["step"])
+    except (ValueError, TypeError, KeyError, csv.Error) as error:
+        raise ValueError(f"{path}: is damaged ({error}): delete it, and the run goes on without it") from error
     return [row for row in rows if row["step"] <= kept_until]

@@ -12,17 +12,11 @@ from seq2see.transformer import Transformer
 
 
 class Objective(NamedTuple):
-    """Sums over the real target tokens of a batch.
+    """Sums over the real target tokens of a batch."""
 
-    Args:
-        objective: label-smoothed cross entropy, nats; carries the gradient.
-        loss: plain cross entropy, nats; no gradient.
-        tokens: how many, EOS included.
-    """
-
-    objective: Tensor
-    loss: Tensor
-    tokens: int
+    objective: Tensor  # label-smoothed cross entropy, nats; carries the gradient
+    loss: Tensor  # plain cross entropy, nats; no gradient
+    tokens: int  # how many, EOS included
 
 
 def objective_of(model: Transformer, batch: Batch, *, smoothing: float) -> Objective:

@@ -1,4 +1,4 @@
-"""Encoder and decoder layers, built from `AttentionLayer`."""
+"""Encoder and decoder layers, built from `AttentionLayer`; their options are filled ones."""
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -16,15 +16,17 @@ class FeedForwardLayer(nn.Module):
         Vaswani et al. 2017, section 3.3; Shazeer 2020 (swiglu).
     """
 
-    def __init__(self, d_model: int, d_ff: int, *, dropout: float, activation: Activation, norm: NormOrder) -> None:
+    def __init__(self, options: ModelOptions) -> None:
         super().__init__()
-        self.pre_norm = norm is NormOrder.pre
-        self.activation = activation
-        self.norm = nn.LayerNorm(d_model)
-        self.in_proj = nn.Linear(d_model, d_ff)
-        self.gate_proj = nn.Linear(d_model, d_ff) if activation is Activation.swiglu else None
-        self.out_proj = nn.Linear(d_ff, d_model)
-        self.dropout = Dropout(dropout)
+        assert options.d_model and options.d_ff and options.dropout is not None
+        self.pre_norm = options.norm is NormOrder.pre
+        self.activation = options.activation
+        self.norm = nn.LayerNorm(options.d_model)
+        self.in_proj = nn.Linear(options.d_model, options.d_ff)
+        is_gated = options.activation is Activation.swiglu
+        self.gate_proj = nn.Linear(options.d_model, options.d_ff) if is_gated else None
+        self.out_proj = nn.Linear(options.d_ff, options.d_model)
+        self.dropout = Dropout(options.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, D) to (B, T, D)."""
@@ -39,12 +41,12 @@ class FeedForwardLayer(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """Self attention over the source, then the feed-forward layer; `options` are filled ones."""
+    """Self attention over the source, then the feed-forward layer."""
 
     def __init__(self, options: ModelOptions) -> None:
         super().__init__()
         self.self_attention = _attention_layer(options, window=options.window)
-        self.feed_forward = _feed_forward_layer(options)
+        self.feed_forward = FeedForwardLayer(options)
 
     def forward(self, x: Tensor, mask: Tensor | None, positions: PositionTerms) -> Tensor:
         """Vectors to vectors of the same shape, (B, S, D), or (N, D) without padding; mask bool (B, S)."""
@@ -59,7 +61,7 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.self_attention = _attention_layer(options, window=options.window)
         self.cross_attention = _attention_layer(options, window=None)
-        self.feed_forward = _feed_forward_layer(options)
+        self.feed_forward = FeedForwardLayer(options)
 
     def forward(
         self,
@@ -68,13 +70,13 @@ class DecoderLayer(nn.Module):
         mask: Tensor | None,
         positions: PositionTerms,
         cross_positions: PositionTerms,
-        caches: tuple[KeyValueCache, KeyValueCache] | tuple[None, None] = (None, None),
+        self_cache: KeyValueCache | None = None,
+        cross_cache: KeyValueCache | None = None,
     ) -> Tensor:
         """Vectors to vectors of the same shape, (B, T, D), or (N, D) without padding; with caches only the new targets.
 
         The mask, bool (B, S), says what is real in the memory, the encoder's output.
         """
-        self_cache, cross_cache = caches
         x, _ = self.self_attention(x, causal=True, positions=positions, cache=self_cache)
         x, _ = self.cross_attention(x, memory, mask=mask, positions=cross_positions, cache=cross_cache)
         return self.feed_forward(x)
@@ -91,15 +93,4 @@ def _attention_layer(options: ModelOptions, *, window: int | None) -> AttentionL
         norm=options.norm,
         score=options.score,
         window=window,
-    )
-
-
-def _feed_forward_layer(options: ModelOptions) -> FeedForwardLayer:
-    assert options.d_model and options.d_ff and options.dropout is not None
-    return FeedForwardLayer(
-        options.d_model,
-        options.d_ff,
-        dropout=options.dropout,
-        activation=options.activation,
-        norm=options.norm,
     )

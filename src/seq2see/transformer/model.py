@@ -94,7 +94,7 @@ class Transformer(nn.Module):
         """
         source, target = (None, None) if tgt_mask is None else (Unpadded(src_mask), Unpadded(tgt_mask))
         memory = self.encode(src, src_mask, source)
-        return self.output_proj(self.decode_states(tgt_in, memory, src_mask, source=source, target=target))
+        return self.decode(tgt_in, memory, src_mask, source=source, target=target)
 
     def encode(self, src: Tensor, src_mask: Tensor, source: Unpadded | None = None) -> Tensor:
         """The source (B, S), with True in `src_mask` (B, S) at real tokens, as vectors.
@@ -102,7 +102,7 @@ class Transformer(nn.Module):
         Returns:
             memory (B, S, D), or of the real tokens alone (N, D) where `source` says where these stand.
         """
-        positions = self._number(src.shape[1], self.encoder_positions, draw=self.training)
+        positions = self._positions(src.shape[1], self.encoder_positions, draw=self.training)
         x = self._embed(self.source_embedding, src, self.encoder_positions, positions, source)
         terms = self.encoder_positions.terms(positions, positions, positions, self._position_dtype)
         terms = terms._replace(query_tokens=source, key_tokens=source)
@@ -110,14 +110,7 @@ class Transformer(nn.Module):
             x = layer(x, src_mask, terms)
         return self.encoder_norm(x)
 
-    def decode(self, tgt_in: Tensor, memory: Tensor, src_mask: Tensor, cache: DecoderCache | None = None) -> Tensor:
-        """Scores of each next target token given the encoded source, logits (B, T, V).
-
-        A cache, `new_cache()` at first, grows with each call; then `tgt_in` are only the targets that it has not seen.
-        """
-        return self.output_proj(self.decode_states(tgt_in, memory, src_mask, cache))
-
-    def decode_states(
+    def decode(
         self,
         tgt_in: Tensor,
         memory: Tensor,
@@ -127,14 +120,15 @@ class Transformer(nn.Module):
         source: Unpadded | None = None,
         target: Unpadded | None = None,
     ) -> Tensor:
-        """What `decode` gives to the output projection `output_proj`: states (B, T, D).
+        """Scores of each next target token given the encoded source, logits (B, T, V).
 
-        Where `source` and `target` say where the real tokens stand, memory and states are those of these alone (N, D).
+        A cache, `new_cache()` at first, grows with each call; then `tgt_in` are only the targets that it has not seen.
+        Where `source` and `target` say where the real tokens stand, memory (N, D) and logits (N, V) are of these alone.
         """
         start = 0 if cache is None else cache.length
         end = start + tgt_in.shape[1]
         draw = self.training and cache is None  # what a cache holds was rotated by positions that must not change
-        positions = self._number(end, self.decoder_positions, draw=draw)
+        positions = self._positions(end, self.decoder_positions, draw=draw)
         new = positions[start:]
         x = self._embed(self.target_embedding, tgt_in, self.decoder_positions, new, target)
         terms = self.decoder_positions.terms(new, positions, new, self._position_dtype)
@@ -143,10 +137,10 @@ class Transformer(nn.Module):
         cross_terms = cross_terms._replace(query_tokens=target, key_tokens=source)
         for depth, layer in enumerate(self.decoder_layers):
             caches = (None, None) if cache is None else cache.layers[depth]
-            x = layer(x, memory, src_mask, terms, cross_terms, caches)
+            x = layer(x, memory, src_mask, terms, cross_terms, *caches)
         if cache is not None:
             cache.length = end
-        return self.decoder_norm(x)
+        return self.output_proj(self.decoder_norm(x))
 
     def new_cache(self) -> DecoderCache:
         """An empty state for `decode`."""
@@ -156,7 +150,7 @@ class Transformer(nn.Module):
         """Both sides count along one draw: token 5 of the source and of the target share a position."""
         if self.options.cross_position is Position.none:
             return PositionTerms()
-        positions = self._number(max(end, num_keys), self.cross_positions, draw=draw)
+        positions = self._positions(max(end, num_keys), self.cross_positions, draw=draw)
         key = positions[:num_keys]
         return self.cross_positions.terms(positions[start:end], key, key, self._position_dtype)
 
@@ -172,7 +166,7 @@ class Transformer(nn.Module):
         x = x if vectors is None else x + vectors.to(x.dtype)
         return self.dropout(x if tokens is None else tokens.pack(x))
 
-    def _number(self, length: int, scheme: PositionScheme, *, draw: bool) -> Tensor:
+    def _positions(self, length: int, scheme: PositionScheme, *, draw: bool) -> Tensor:
         """Positions of `length` tokens, int64: 0, 1, 2, ..., or with `draw` random ones, if options ask for them."""
         if scheme.max_length is not None and length > scheme.max_length:
             raise ValueError(

@@ -13,17 +13,17 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.maps.page import assemble, pack
+from seq2see.maps import page
 
-SHARED = "seq2see.maps.page"
-SCRIPTS = ((SHARED, "dom.js"), (SHARED, "colour.js"), (__name__, "cases.js"))
-STYLES = ((SHARED, "viewer.css"), (__name__, "cases.css"))
-MOST_CELLS = 24_000_000  # of all cases; above, a page has the mean of each layer's heads alone
+FOLDER = Path(__file__).parent
+SCRIPTS = (page.FOLDER / "dom.js", page.FOLDER / "colour.js", FOLDER / "cases.js")
+STYLES = (page.FOLDER / "viewer.css", FOLDER / "cases.css")
 SEEN = 0.2  # attention that a source word must get, summed over all rows, to count as looked at
 GRID = np.linspace(0, 1, 101)  # places in the source, from its beginning to its end
 NORMAL = 1.959964  # standard deviations on either side that hold 95 %
@@ -97,14 +97,8 @@ def render(cases: Sequence[Case], *, about: Mapping[str, Any], title: str = "Out
         title: what the browser's tab shows.
     """
     layers, heads = cases[0].output.cross.shape[:2]
-    only_means = sum(case.output.cross.size + case.reference.cross.size for case in cases) > MOST_CELLS
-    data = {
-        **about,
-        "layers": layers,
-        "heads": 0 if only_means else heads,
-        "cases": [_case(case, only_means=only_means) for case in cases],
-    }
-    return assemble((__name__, "cases.html"), scripts=SCRIPTS, styles=STYLES, title=title, data=data)
+    data = {**about, "layers": layers, "heads": heads, "cases": list(map(_case, cases))}
+    return page.assemble(FOLDER / "cases.html", scripts=SCRIPTS, styles=STYLES, title=title, data=data)
 
 
 def differences(text: str, other: str) -> list[tuple[str, bool]]:
@@ -128,8 +122,7 @@ def differences(text: str, other: str) -> list[tuple[str, bool]]:
     return parts
 
 
-def _case(case: Case, *, only_means: bool) -> dict[str, Any]:
-    maps = [side.cross.mean(1, keepdims=True) if only_means else side.cross for side in (case.output, case.reference)]
+def _case(case: Case) -> dict[str, Any]:
     return {
         "line": case.line,
         "group": case.group,
@@ -152,7 +145,7 @@ def _case(case: Case, *, only_means: bool) -> dict[str, Any]:
             }
             for own in case.hypotheses
         ],
-        "maps": pack(maps),
+        "maps": page.pack([case.output.cross, case.reference.cross]),
     }
 
 

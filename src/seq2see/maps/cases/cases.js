@@ -34,15 +34,14 @@ function bytesOf(number) {
 // One map (query, key): of a head, or the mean of its layer's; rows sum to 1 again after the rounding to bytes.
 function matrixOf(bytes, side) {
   const own = caseNow();
-  const stored = Math.max(1, data.heads);
   const numKeys = own.sourceTokens.length;
   const size = (name) => own[name].tokens.length * numKeys;
-  const start = side === 'reference' ? data.layers * stored * size('output') : 0;
+  const start = side === 'reference' ? data.layers * data.heads * size('output') : 0;
   const numQueries = own[side].tokens.length;
   const values = new Float32Array(size(side));
-  const heads = state.head === null || !data.heads ? Array.from({ length: stored }, (_, head) => head) : [state.head];
+  const heads = state.head === null ? Array.from({ length: data.heads }, (_, head) => head) : [state.head];
   for (const head of heads) {
-    const from = start + (state.layer * stored + head) * size(side);
+    const from = start + (state.layer * data.heads + head) * size(side);
     for (let query = 0; query < numQueries; query += 1) {
       let sum = 0;
       for (let key = 0; key < numKeys; key += 1) sum += bytes[from + query * numKeys + key] ** 2;
@@ -272,7 +271,7 @@ function change(changes) {
 function fit() {
   state.case = clamp(Math.round(state.case) || 0, 0, data.cases.length - 1);
   state.layer = clamp(Math.round(state.layer) || 0, 0, data.layers - 1);
-  state.head = state.head === null || !data.heads ? null : clamp(Math.round(state.head) || 0, 0, data.heads - 1);
+  state.head = state.head === null ? null : clamp(Math.round(state.head) || 0, 0, data.heads - 1);
   if (!SIDES.includes(state.side)) state.side = 'output';
   if (!['linear', 'sqrt', 'row'].includes(state.scale)) state.scale = 'linear';
   if (state.row === null) return;

@@ -11,9 +11,10 @@ import hashlib
 import html
 import json
 import math
+import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import resources
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -41,8 +42,7 @@ SCRIPTS = (
     "main.js",
 )
 
-Place = tuple[str, str]
-"""A package, and the name of a file in it."""
+FOLDER = Path(__file__).parent
 
 
 def render(
@@ -91,10 +91,8 @@ def render(
         "baselines": {name: _number(value) for name, value in baselines(log.examples).items()},
         "maps": list(packed.values()),
     }
-    scripts = [(__name__, name) for name in SCRIPTS]
-    return assemble(
-        (__name__, "viewer.html"), scripts=scripts, styles=[(__name__, "viewer.css")], title=title, data=data
-    )
+    scripts = [FOLDER / name for name in SCRIPTS]
+    return assemble(FOLDER / "viewer.html", scripts=scripts, styles=[FOLDER / "viewer.css"], title=title, data=data)
 
 
 def _packed_steps(log: StoredLog, max_megabytes: float, kept: set[str | int]) -> dict[int, dict[str, str]]:
@@ -181,7 +179,7 @@ def pack(maps: Iterable[NDArray]) -> str:
     return base64.b64encode(zlib.compress(cells, 9)).decode("ascii")
 
 
-def assemble(template: Place, *, scripts: Sequence[Place], styles: Sequence[Place], title: str, data: object) -> str:
+def assemble(template: Path, *, scripts: Sequence[Path], styles: Sequence[Path], title: str, data: object) -> str:
     """A page of one file that fetches nothing and runs nothing but its own script, as HTML text.
 
     Args:
@@ -198,24 +196,13 @@ def assemble(template: Place, *, scripts: Sequence[Place], styles: Sequence[Plac
         " base-uri 'none'; form-action 'none'"
     )
     block = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e")
-    parts = {
-        "policy": policy,
-        "title": html.escape(title, quote=False),
-        "style": style,
-        "data": block,
-        "script": script,
-    }
-    head, *rest = _text(template).split("{{")
-    pieces = [head]
-    for piece in rest:  # split once, so that nothing inserted is ever searched for further marks
-        name, _, text = piece.partition("}}")
-        pieces += [parts[name], text]
-    return "".join(pieces)
+    title = html.escape(title, quote=False)
+    parts = {"policy": policy, "title": title, "style": style, "data": block, "script": script}
+    return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _text(template))
 
 
-def _text(place: Place) -> str:
-    package, name = place
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")  # any line ends become line feeds
 
 
 def _digest(text: str) -> str:

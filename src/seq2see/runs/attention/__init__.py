@@ -101,22 +101,21 @@ def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
 def _scored_links(options: AttentionOptions) -> list[str]:
     """What each file counts from, then precision, recall, error rate and number of links as lines of a table."""
     files = {"gold": options.gold, "hypothesis": options.hypothesis, "reverse": options.reverse}
-    read = {name: read_links(path, index_base=options.index_base) for name, path in files.items() if path is not None}
-    gold, lines = read["gold"][0], []
-    for name, (sentences, base) in read.items():
+    read = {name: read_links(path) for name, path in files.items() if path is not None}
+    gold, lines = read["gold"], []
+    for name, sentences in read.items():
         if len(sentences) != len(gold):
             raise ValueError(
                 f"{files[name]} has {len(sentences)} lines of links, {options.gold} has {len(gold)}: give one line for "
                 "each sentence, an empty one where there are no links"
             )
-        lines.append(f"  {name:<10}  {files[name]}: words count from {base}")
+        lines.append(f"  {name:<10}  {files[name]}: words count from 0")
     sure, possible = (sum(len(sentence[kind]) for sentence in gold) for kind in (0, 1))
     lines[0] += f", {len(gold):,} sentences, {sure:,} sure links, {possible - sure:,} only possible"
-    sets = {name: [sentence.possible for sentence in read[name][0]] for name in list(read)[1:]}
+    sets = {name: [sentence.possible for sentence in read[name]] for name in list(read)[1:]}
     if "reverse" in sets:
-        lines[2] += ", read as " + ("source-target, as the hypothesis" if options.reverse_turned else "target-source")
-        if not options.reverse_turned:
-            sets["reverse"] = [frozenset((i, j) for j, i in links) for links in sets["reverse"]]
+        lines[2] += ", read as target-source"
+        sets["reverse"] = [frozenset((i, j) for j, i in links) for links in sets["reverse"]]
         both = list(zip(sets["hypothesis"], sets["reverse"], strict=True))
         sets["intersection"] = [one & other for one, other in both]
         sets["union"] = [one | other for one, other in both]

@@ -13,14 +13,13 @@ from seq2see.decoding import TranslationModel, decode_sentences
 from seq2see.maps import AttentionLog
 from seq2see.maps.ablation import head_effects
 from seq2see.maps.attended import CrossHead, dimensions_of, labelled, labels_of
-from seq2see.maps.capture import capture, fed_back, with_free
+from seq2see.maps.capture import capture, with_outputs
 from seq2see.maps.drawing import TITLES, Choice
 from seq2see.options import AttentionKind, AttentionOptions
 from seq2see.runs.translate.lines import about_unfinished, read_lines
 
 MAX_LINES = 200  # in one page
 MOST_ABLATED = 32  # lines; with more, what each head is worth takes longer than all the rest
-MOST_CELLS = 2**28  # of all maps together: 1 GB
 
 
 class Line(NamedTuple):
@@ -44,13 +43,13 @@ def read_texts(path: str | None, target: str | None) -> list[Line]:
             targets = list(read_lines(target))
         except ValueError as error:
             raise ValueError(str(error).replace("input:", "target:", 1)) from error
-        if len(targets) != len(sources):
-            raise ValueError(
-                f"target: {target} has {len(targets)} lines, {path or 'standard input'} has {len(sources)}: give one "
-                "target for each line"
-            )
-    numbered = enumerate(zip(sources, targets, strict=True), start=1)
-    return [Line(number, source, text) for number, (source, text) in numbered if source.strip()]
+    if len(targets) != len(sources):
+        raise ValueError(
+            f"target: {target} has {len(targets)} lines, {path or 'standard input'} has {len(sources)}: give one "
+            "target for each line"
+        )
+    lines = map(Line, range(1, len(sources) + 1), sources, targets)
+    return [line for line in lines if line.source.strip()]
 
 
 def log_of(trained: TranslationModel, lines: Sequence[Line]) -> AttentionLog:
@@ -73,24 +72,32 @@ def log_of(trained: TranslationModel, lines: Sequence[Line]) -> AttentionLog:
     target, is_forced = trained.target_tokenizer, lines[0].target is not None
     sources = trained.source_tokenizer.encode_batch(line.source for line in lines)
     given = target.encode_batch(line.target or "" for line in lines) if is_forced else []
-    _check_lengths(lines, sources, "input", *trained.source_limit)
-    _check_lengths(lines, given, "target", trained.model.decoder_positions.max_length, "model.max_positions")
+    most = trained.model.decoder_positions.max_length
+    for option, texts, (limit, key) in (
+        ("input", sources, trained.source_limit),
+        ("target", given, (most, "model.max_positions")),
+    ):
+        for line, ids in zip(lines, texts, strict=False):
+            if limit is not None and len(ids) + 1 > limit:
+                raise ValueError(
+                    f"{option}, line {line.number}: {len(ids) + 1} tokens, the end included, are more than the {limit} "
+                    f"that the model reads ({key}): give a shorter line"
+                )
     numbers = [line.number for line in lines]
     found = decode_sentences(
         trained.model, sources, limit=trained.length_limit, options=trained.options.decode, numbers=numbers
     )
     hypotheses = [best for best, *_ in found]
-    written = [hypothesis.ids for hypothesis in hypotheses]
     unfinished = [number for number, said in zip(numbers, hypotheses, strict=True) if not said.ended]
     if unfinished:
         print(about_unfinished(unfinished, trained.length_limit.remedy), file=sys.stderr)
-    targets = given if is_forced else written
-    _check_size(trained, sources, [*targets, *written])
+    targets = given if is_forced else [said.ids for said in hypotheses]
     batch = EncodedPairs(Texts.of(sources), Texts.of(targets), ids=np.arange(len(lines))).batch(range(len(lines)))
-    maps, tokens = capture(trained.model, batch, norms=True), None
     if is_forced:
-        maps = with_free(maps, capture(trained.model, fed_back(batch, hypotheses), norms=True).named())
+        maps = with_outputs(trained.model, batch, hypotheses)
         tokens = [labels_of(target, said.ids, ended=said.ended) for said in hypotheses]
+    else:
+        maps, tokens = capture(trained.model, batch, norms=True), None
     return AttentionLog.of_maps(
         maps,
         examples=[
@@ -99,33 +106,10 @@ def log_of(trained: TranslationModel, lines: Sequence[Line]) -> AttentionLog:
         ],
         model=dimensions_of(trained),
         step=trained.step,
-        hypotheses=[target.decode(ids) for ids in written],
+        hypotheses=[target.decode(said.ids) for said in hypotheses],
         hypothesis_tokens=tokens,
         effects=head_effects(trained.model, batch) if len(lines) <= MOST_ABLATED else None,
     )
-
-
-def _check_lengths(
-    lines: Sequence[Line], texts: Sequence[Sequence[int]], option: str, most: int | None, key: str
-) -> None:
-    for line, ids in zip(lines, texts, strict=False):
-        if most is not None and len(ids) + 1 > most:
-            raise ValueError(
-                f"{option}, line {line.number}: {len(ids) + 1} tokens, the end included, are more than the {most} that "
-                f"the model reads ({key}): give a shorter line"
-            )
-
-
-def _check_size(trained: TranslationModel, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> None:
-    model = dimensions_of(trained)
-    longest_source, longest_target = max(map(len, sources)) + 1, max(map(len, targets)) + 1
-    maps = len(sources) * model["num_heads"] * max(model["num_encoder_layers"], model["num_decoder_layers"])
-    cells = maps * (longest_source**2 + longest_target * (longest_source + longest_target))
-    if cells > MOST_CELLS:
-        raise ValueError(
-            f"input: {len(sources)} lines of up to {max(longest_source, longest_target)} tokens have too many maps "
-            "for one page: give fewer or shorter lines"
-        )
 
 
 def choose(options: AttentionOptions, log: AttentionLog, aligning: CrossHead | None) -> Choice:
@@ -138,29 +122,28 @@ def choose(options: AttentionOptions, log: AttentionLog, aligning: CrossHead | N
     """
     if options.step is not None and options.step not in log.steps:
         raise ValueError(f"step={options.step} is not stored: there are maps of step {', '.join(map(str, log.steps))}")
-    step = log.steps[-1] if options.step is None else options.step
-    if options.norms and f"{options.kind.value}_norm" not in log.maps(step).named():
+    step, kind = log.steps[-1] if options.step is None else options.step, options.kind
+    if options.norms and f"{kind.value}_norm" not in log.maps(step).named():
         raise ValueError(f"norms=true: the log has weights alone at step {step}: leave norms out")
-    place, reason = _place(options, log, aligning)
-    return Choice(options.kind, place, reason, options.step, options.norms)
-
-
-def _place(options: AttentionOptions, log: AttentionLog, aligning: CrossHead | None) -> tuple[CrossHead, str]:
-    kind, heads = options.kind, log.model["num_heads"]
+    heads = log.model["num_heads"]
     layers = log.model["num_encoder_layers" if kind is AttentionKind.encoder else "num_decoder_layers"]
-    if options.layer is not None:
-        if options.layer > layers:
-            raise ValueError(f"layer={options.layer}: {TITLES[kind]} has layers 1 to {layers}")
-        if options.head is not None and options.head > heads:
-            raise ValueError(f"head={options.head}: there are heads 1 to {heads}")
-        return CrossHead(options.layer - 1, None if options.head is None else options.head - 1), ""
-    if kind is AttentionKind.cross and aligning is not None and aligning.head is not None:
-        return aligning, "aligned best on validation pairs when the run was evaluated"
-    if kind is AttentionKind.cross and aligning is None:
-        rows = [row for row in log.measures() if row.step == log.steps[-1] and row.kind == "cross"]
-        rows = [row for row in rows if not math.isnan(row.alignment_error_rate)]
-        if rows:
-            best = min(rows, key=lambda row: row.alignment_error_rate)
-            reason = "the lowest alignment error rate on the logged pairs at the last step"
-            return CrossHead(best.layer, best.head), reason
-    return CrossHead(layers - 1), "layer= and head= choose another"
+    if options.layer is None:
+        place, reason = _aligned_best(log, aligning) if kind is AttentionKind.cross else (None, "")
+        place, reason = (place, reason) if place else (CrossHead(layers - 1), "layer= and head= choose another")
+    elif options.layer > layers:
+        raise ValueError(f"layer={options.layer}: {TITLES[kind]} has layers 1 to {layers}")
+    elif options.head is not None and options.head > heads:
+        raise ValueError(f"head={options.head}: there are heads 1 to {heads}")
+    else:
+        place, reason = CrossHead(options.layer - 1, None if options.head is None else options.head - 1), ""
+    return Choice(kind, place, reason, options.step, options.norms)
+
+
+def _aligned_best(log: AttentionLog, aligning: CrossHead | None) -> tuple[CrossHead | None, str]:
+    if aligning is not None:
+        known = aligning if aligning.head is not None else None
+        return known, "aligned best on validation pairs when the run was evaluated"
+    rows = [row for row in log.measures() if row.step == log.steps[-1] and not math.isnan(row.alignment_error_rate)]
+    best = min(rows, key=lambda row: row.alignment_error_rate, default=None)
+    reason = "the lowest alignment error rate on the logged pairs at the last step"
+    return None if best is None else CrossHead(best.layer, best.head), reason

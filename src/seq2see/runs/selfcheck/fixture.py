@@ -2,20 +2,19 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import fields, replace
 from typing import Self
 
 import numpy as np
 
-from seq2see.data import Batch, EncodedPairs
+from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
 from seq2see.decoding import TranslationModel, load
 from seq2see.options import HubOptions, SelfcheckOptions, Split, TrainOptions
 from seq2see.runs.data import pairs_of
 from seq2see.runs.prepare import prepare
 from seq2see.tasks import Pair
-from seq2see.text import UNK, Tokenizer
+from seq2see.text import UNK
 from seq2see.training.budget import Budget
 from seq2see.training.module import TrainingModule
 from seq2see.transformer import Transformer
@@ -24,7 +23,6 @@ NUM_PAIRS = 8
 _NUM_CANDIDATES = 500  # pairs that they are chosen from
 
 
-@dataclass
 class Fixture:
     """A model and a few pairs.
 
@@ -32,13 +30,18 @@ class Fixture:
         title: which model.
         origin: which pairs.
         trained: the model as it is used, in evaluation mode, with its tokenizers and options.
-        pairs: `NUM_PAIRS` of them.
+        pairs: that `NUM_PAIRS` of them are chosen from.
     """
 
-    title: str
-    origin: str
-    trained: TranslationModel
-    pairs: list[Pair]
+    def __init__(self, title: str, origin: str, trained: TranslationModel, pairs: Sequence[Pair]) -> None:
+        self.pairs = _short_and_long(pairs)
+        self.title, self.origin = title, f"{len({pair[:2] for pair in self.pairs})} {origin}"
+        self.trained = trained
+        self.sources = trained.source_tokenizer.encode_batch([pair.source for pair in self.pairs])  # without EOS
+        self.targets = trained.target_tokenizer.encode_batch([pair.target for pair in self.pairs])
+        self.encoded = EncodedPairs(Texts.of(self.sources), Texts.of(self.targets), ids=np.arange(NUM_PAIRS))
+        self.batch = self.encoded.batch(range(NUM_PAIRS))
+        self.model = deepcopy(trained.model).cpu().double().eval().requires_grad_(False)
 
     @classmethod
     def of(cls, options: SelfcheckOptions) -> Self:
@@ -49,54 +52,22 @@ class Fixture:
         """
         if options.ckpt is not None:
             trained = load(options.ckpt)
-            title = f"step {trained.step:,} of {options.ckpt}"
-            origin, pairs = "of the run's validation pairs", valid_pairs_of(trained)
-            if not pairs:
-                origin, pairs = "pairs of random tokens", _random_pairs(trained)
-        else:
-            own = {field.name: getattr(options, field.name) for field in fields(TrainOptions)}
-            prepared = prepare(TrainOptions(**own))
-            prepared.trained.model.eval()
-            trained, title = prepared.trained, f"a new model for task={options.task.kind}"
-            origin, pairs = "of the validation pairs", prepared.valid_pairs
-            if not pairs:
-                origin, pairs = "of the training pairs", prepared.task.pairs("train")
-        chosen = _short_and_long(pairs)
-        return cls(title, f"{len({pair[:2] for pair in chosen})} {origin}", trained, chosen)
-
-    @cached_property
-    def sources(self) -> list[list[int]]:
-        """Their ids, without EOS."""
-        return self.trained.source_tokenizer.encode_batch([pair.source for pair in self.pairs])
-
-    @cached_property
-    def targets(self) -> list[list[int]]:
-        """Their ids, without BOS and EOS."""
-        return self.trained.target_tokenizer.encode_batch([pair.target for pair in self.pairs])
-
-    @cached_property
-    def model(self) -> Transformer:
-        """A copy of the model in double precision, on the CPU, in evaluation mode, without gradients."""
-        return deepcopy(self.trained.model).cpu().double().eval().requires_grad_(False)
-
-    @cached_property
-    def encoded(self) -> EncodedPairs:
-        """The pairs as training takes them."""
-        return EncodedPairs(Texts.of(self.sources), Texts.of(self.targets), ids=np.arange(NUM_PAIRS))
-
-    @cached_property
-    def batch(self) -> Batch:
-        """All pairs in one batch."""
-        return self.encoded.batch(range(NUM_PAIRS))
+            title, pairs = f"step {trained.step:,} of {options.ckpt}", valid_pairs_of(trained)
+            if pairs:
+                return cls(title, "of the run's validation pairs", trained, pairs)
+            return cls(title, "pairs of random tokens", trained, _random_pairs(trained))
+        prepared = prepare(TrainOptions(**{field.name: getattr(options, field.name) for field in fields(TrainOptions)}))
+        prepared.trained.model.eval()
+        title, pairs = f"a new model for task={options.task.kind}", prepared.valid_pairs
+        if pairs:
+            return cls(title, "of the validation pairs", prepared.trained, pairs)
+        return cls(title, "of the training pairs", prepared.trained, prepared.task.pairs("train"))
 
     def training_module(self, model: Transformer, *, smoothing: float = 0.0, accumulate: int = 1) -> TrainingModule:
         """What computes the loss in training, in evaluation mode, with so many micro-batches a step."""
         own = self.trained.options
-        options = replace(
-            own,
-            optim=replace(own.optim, label_smoothing=smoothing),
-            trainer=replace(own.trainer, accumulate_grad_batches=accumulate),
-        )
+        trainer = replace(own.trainer, accumulate_grad_batches=accumulate)
+        options = replace(own, optim=replace(own.optim, label_smoothing=smoothing), trainer=trainer)
         limit, about = self.trained.length_limit, self.trained.describe()
         return TrainingModule(model, options, budget=Budget(1), references=None, length_limit=limit, about=about).eval()
 
@@ -120,12 +91,12 @@ def _short_and_long(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _random_pairs(trained: TranslationModel) -> list[Pair]:
-    generator = np.random.default_rng(0)
-
-    def text(tokenizer: Tokenizer, length: int) -> str:
-        size = tokenizer.vocab_size
-        written = tokenizer.decode(generator.integers(min(UNK + 1, size - 1), size, length).tolist())
-        return " ".join("".join(filter(str.isprintable, written)).split()) or "-"  # what a file can hold of it
-
-    source, target = trained.source_tokenizer, trained.target_tokenizer
-    return [Pair(text(source, length), text(target, length)) for length in range(2, NUM_PAIRS + 2)]
+    generator, pairs = np.random.default_rng(0), []
+    for length in range(2, NUM_PAIRS + 2):
+        sides = []
+        for tokenizer in (trained.source_tokenizer, trained.target_tokenizer):
+            size = tokenizer.vocab_size
+            text = tokenizer.decode(generator.integers(min(UNK + 1, size - 1), size, length).tolist())
+            sides.append(" ".join("".join(filter(str.isprintable, text)).split()) or "-")  # what a file can hold of it
+        pairs.append(Pair(*sides))
+    return pairs

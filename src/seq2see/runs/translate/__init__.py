@@ -63,8 +63,6 @@ def _check(options: TranslateOptions, *, at_terminal: bool) -> None:
             f"decode.num_best ({num_best}) does not fit format=text, which has one line for each line: "
             "add format=tsv or format=jsonl"
         )
-    if options.decode.oracle_length:
-        raise ValueError("decode.oracle_length=true needs references, which only evaluate.py has: leave it out")
 
 
 def _write(model: TranslationModel, options: TranslateOptions, file: TextIO) -> int:

@@ -19,7 +19,7 @@ from seq2see.options import TranslationFormat
 from seq2see.tasks.opening import opened
 from seq2see.text import parted
 
-FIRST, MOST = 64, 1_024  # lines translated together: few at first, so that something is soon to be seen
+MOST = 512  # lines translated together: so few that something is soon to be seen
 COLUMNS = ("line", "rank", "source", "hypothesis", "score", "alignment")
 MOST_NAMED = 10  # lines, and symbols, that are named one by one
 
@@ -59,14 +59,7 @@ def read_chunks(path: str | None) -> tuple[Iterator[list[str]], int | None]:
     if not os.path.isfile(sys.stdin.fileno() if path is None else path):
         return _as_they_come(path), None
     lines = list(read_lines(path))
-    return _growing(lines), len(lines)
-
-
-def _growing(lines: list[str]) -> Iterator[list[str]]:
-    begin, size = 0, FIRST
-    while begin < len(lines):
-        yield lines[begin : begin + size]
-        begin, size = begin + size, min(2 * size, MOST)
+    return (lines[begin : begin + MOST] for begin in range(0, len(lines), MOST)), len(lines)
 
 
 def _as_they_come(path: str | None) -> Iterator[list[str]]:

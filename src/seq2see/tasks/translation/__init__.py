@@ -19,9 +19,8 @@ MAX_PAIRS = 1_000_000  # of all splits together; the grammar makes many times as
 class Translation:
     """The pairs of the translation task; a ValueError if the sizes add up to more than MAX_PAIRS.
 
-    The test split is drawn first, then valid, then train, each from its own generator, and none repeats a source of its
-    own or of an earlier split. So a larger train split begins with the smaller one, and leaves valid and test alone. A
-    source of the split `ood` is a text of several sentences, twice to four times as long as the longest sentence.
+    Test, valid and train are drawn in this order, each from its own generator, and no source twice: so a larger train
+    split begins with the smaller one. A source of `ood` is a text of several sentences.
     """
 
     def __init__(self, options: TranslationOptions) -> None:
@@ -46,8 +45,8 @@ class Translation:
         return self._pairs[split]
 
     def _draw(self, split: str) -> list[Pair]:
-        order = list(self._sizes)
-        taken = {pair.source for earlier in order[: order.index(split)] for pair in self.pairs(earlier)}
+        earlier = list(self._sizes)[: list(self._sizes).index(split)]
+        taken = {pair.source for other in earlier for pair in self.pairs(other)}
         speaker = Speaker(random.Random(f"{self._seed} {split}"))
         pairs: list[Pair] = []
         while len(pairs) < self._sizes[split]:

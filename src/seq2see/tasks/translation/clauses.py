@@ -9,17 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from seq2see.tasks.pairs import Pair
-from seq2see.tasks.translation.words import (
-    KEIN,
-    Adjective,
-    Case,
-    Determiner,
-    Fixed,
-    Gender,
-    Noun,
-    Person,
-    Verb,
-)
+from seq2see.tasks.translation.words import KEIN, Adjective, Case, Determiner, Noun, Person, Verb
 
 CASES_OF_PRONOUNS = ("nominative", "accusative", "dative")
 PRONOUNS = {  # English subject and object, German in its cases
@@ -74,10 +64,11 @@ def single(english: str, german: str) -> Phrase:
     return Phrase([word], [(german, (word,))])
 
 
-def fixed(entry: Fixed) -> Phrase:
-    """A fixed phrase of the lexicon."""
-    words = [English(text) for text in entry.english]
-    return Phrase(words, [(text, tuple(words[number] for number in numbers)) for text, numbers in entry.german])
+def fixed(english: str, german: str) -> Phrase:
+    """A fixed phrase of the lexicon: "on Monday", "am:0 Montag:1"."""
+    words = [English(text) for text in english.split()]
+    parts = [word.split(":") for word in german.split()]
+    return Phrase(words, [(text, tuple(words[int(number)] for number in numbers)) for text, numbers in parts])
 
 
 def pronoun(which: str, case: Case) -> Phrase:
@@ -90,7 +81,7 @@ def noun_phrase(
     noun: Noun, determiner: Determiner, adjective: Adjective | None, case: Case, *, negation: tuple[English, ...] = ()
 ) -> Phrase:
     """Determiner, adjective and noun; with a negation "kein" in the determiner's place."""
-    key: tuple[Gender, Case] = (noun.gender, case)
+    key = noun.gender, case
     english: list[English] = []
     german: list[German] = []
     denied = KEIN if negation else determiner

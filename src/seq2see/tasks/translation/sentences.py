@@ -69,9 +69,8 @@ class Speaker:
         self.names = list(self.words.names)
         groups = {name for verb in self.words.verbs for name in verb.who}
         self.verbs = {group: [verb for verb in self.words.verbs if group in verb.who] for group in groups}
-        self.feelings = [
-            self.words.adjectives[name] for name in ("tired", "hungry", "happy", "friendly", "old", "young")
-        ]
+        feelings = "tired hungry happy friendly old young"
+        self.feelings = [self.words.adjectives[name] for name in feelings.split()]
 
     def sentence(self) -> Pair:
         """One sentence with its translation and its alignment."""
@@ -138,14 +137,9 @@ class Speaker:
         brief: bool = False,
         moods: Sequence[str] = MOODS,
     ) -> Clause:
-        """What somebody does, or how somebody is.
+        """What the subject (None: anybody) does or is; `asking` where English needs "do".
 
-        Args:
-            subject: who; None: anybody.
-            asking: whether it is a question in which English needs "do".
-            opening: whether its German verb opens the sentence: one of those that do so often enough to be learnt.
-            brief: whether it is a part of a longer sentence, with little beside its verb.
-            moods: tenses and modal verbs to choose from.
+        `opening` allows the German verbs that open sentences often enough to be learnt; `brief` adds little to it.
         """
         subject = subject or self._subject((*PERSONS, "animals"), not_i=asking)
         mood, negated = self._pick(moods), self.random() < 0.2
@@ -189,9 +183,9 @@ class Speaker:
         chance = self.random()
         if chance < 0.12:
             often = self._pick(self.words.phrases["often"])
-            clause.often = None if clause.verb.negation else fixed(often)
+            clause.often = None if clause.verb.negation else fixed(*often)
         elif chance < (0.2 if brief else 0.45):
-            clause.time = fixed(self._pick(self.words.phrases[time]))
+            clause.time = fixed(*self._pick(self.words.phrases[time]))
         if where == "at" and self.random() < (0.15 if brief else 0.35):
             clause.place = self._place("cities", 0, "dative")
         if where == "to" and self.random() < 0.75:
@@ -203,7 +197,7 @@ class Speaker:
     def _place(self, names: str, way: int, case: Case) -> Phrase:
         """Where something happens (way 0) or leads to (way 1)."""
         if self.random() < 0.2:
-            return fixed(self._pick(self.words.phrases[names]))
+            return fixed(*self._pick(self.words.phrases[names]))
         noun = self._noun(self._pick(("rooms", "town", "town")))
         english, german = self.words.places[noun.lemma][way]
         return prepositional(english, german, self._noun_phrase(noun, "dative" if german == "zu" else case))
@@ -218,11 +212,9 @@ class Speaker:
             return Subject(single(name, name), "he", self.words.names[name], name, self.feelings)
         noun = self._noun(group)
         person: Person = "they" if noun.gender == "plural" else "he"
-        again = (
-            None if group == "animals" else {"masculine": "he", "feminine": "she", "plural": "they"}.get(noun.gender)
-        )
+        pronouns = {} if group == "animals" else {"masculine": "he", "feminine": "she", "plural": "they"}
         phrase = self._noun_phrase(noun, "nominative", of_share=0.1)
-        return Subject(phrase, person, again, noun.lemma, noun.adjectives, group)
+        return Subject(phrase, person, pronouns.get(noun.gender), noun.lemma, noun.adjectives, group)
 
     def _by_pronoun(self, which: str, lemma: str = "") -> Subject:
         return Subject(pronoun(which, "nominative"), PRONOUNS[which], which, lemma, self.feelings)

@@ -49,19 +49,15 @@ def _inflected(english: str, stem: str, like: Forms, endings: Forms, definite: b
     return Determiner(english, {key: stem + ending for key, ending in like.items()}, endings, definite)
 
 
-def _unchanging(english: str, german: str) -> Determiner:
-    return Determiner(english, dict.fromkeys(THE, german), STRONG, definite=False)
-
-
 POSSESSIVES = {"my": "mein", "our": "unser", "his": "sein", "her": "ihr", "their": "ihr"}
 DETERMINERS: dict[str, Determiner] = {
     "the": Determiner("the", THE, WEAK, definite=True),
     "this": _inflected("this", "dies", DIES, WEAK, True),
     "these": _inflected("these", "dies", DIES, WEAK, True),
     "a": _inflected("a", "ein", EIN, MIXED, False),
-    "bare": _unchanging("", ""),
-    "two": _unchanging("two", "zwei"),
-    "three": _unchanging("three", "drei"),
+    "bare": Determiner("", dict.fromkeys(THE, ""), STRONG, definite=False),
+    "two": Determiner("two", dict.fromkeys(THE, "zwei"), STRONG, definite=False),
+    "three": Determiner("three", dict.fromkeys(THE, "drei"), STRONG, definite=False),
     **{english: _inflected(english, stem, EIN, MIXED, True) for english, stem in POSSESSIVES.items()},
 }
 KEIN = _inflected("", "kein", EIN, MIXED, False)  # what "not" makes of "ein" and of no article
@@ -86,13 +82,6 @@ class Noun(NamedTuple):
     adjectives: list[Adjective]  # those that suit it
 
 
-class Fixed(NamedTuple):
-    """A fixed phrase: English words, and German words each with the numbers of the English words that it renders."""
-
-    english: list[str]
-    german: list[tuple[str, list[int]]]
-
-
 class Verb(NamedTuple):
     """A verb."""
 
@@ -115,7 +104,7 @@ class Lexicon(NamedTuple):
     places: dict[str, list[list[str]]]
     adjectives: dict[str, Adjective]
     names: dict[str, str]
-    phrases: dict[str, list[Fixed]]
+    phrases: dict[str, list[tuple[str, str]]]  # as they are written there
     verbs: list[Verb]
     opinions: list[Verb]
 
@@ -135,7 +124,7 @@ def lexicon() -> Lexicon:
         places={place: [each.split(" / ") for each in ways.split(", ")] for place, ways in read["places"].items()},
         adjectives=adjectives,
         names=read["names"],
-        phrases={kind: [_fixed(*each) for each in entries.items()] for kind, entries in read["phrases"].items()},
+        phrases={kind: [*entries.items()] for kind, entries in read["phrases"].items()},
         verbs=[_verb(*each) for each in read["verbs"].items()],
         opinions=[_verb(*each) for each in read["opinions"].items()],
     )
@@ -162,11 +151,6 @@ def _singular(forms: list[str], gender: Gender) -> dict[Case, str]:
     if gender == "masculine" and not genitive.endswith("s"):  # der Junge, den Jungen, dem Jungen, des Jungen
         return {case: nominative if case == "nominative" else genitive for case in CASES}
     return {case: genitive if case == "genitive" else nominative for case in CASES}
-
-
-def _fixed(english: str, german: str) -> Fixed:
-    words = [word.partition(":") for word in german.split()]
-    return Fixed(english.split(), [(word, [int(number) for number in numbers]) for word, _, numbers in words])
 
 
 def _verb(english: str, entry: dict[str, str]) -> Verb:
