@@ -33,7 +33,7 @@ Links, one sentence a line:
                    intersection, union and grow-diag-final-and
 """
 
-from seq2see.runs.shell import main
+from seq2see.commands.shell import main
 
 if __name__ == "__main__":
     main("attention", __doc__)

@@ -17,7 +17,7 @@ The peers of train and decode come with: pip install -e '.[bench]'
 Let nothing else run: the machine's matrix peak and load are measured first.
 """
 
-from seq2see.runs.shell import main
+from seq2see.commands.shell import main
 
 if __name__ == "__main__":
     main("benchmark", __doc__)

@@ -5,7 +5,7 @@ Examples:
   python scripts/compare.py RUN RUN RUN
 """
 
-from seq2see.runs.shell import main
+from seq2see.commands.shell import main
 
 if __name__ == "__main__":
     main("compare", __doc__)

@@ -18,7 +18,7 @@ nothing is written but the output file. The settings that change what is shown:
 All keys with their values: --cfg job; with their meaning: src/seq2see/options/
 """
 
-from seq2see.runs.shell import main
+from seq2see.commands.shell import main
 
 if __name__ == "__main__":
     main("data", __doc__)

@@ -24,7 +24,7 @@ Settings:
   accelerator=auto or cpu, gpu
 """
 
-from seq2see.runs.shell import main
+from seq2see.commands.shell import main
 
 if __name__ == "__main__":
     main("evaluate", __doc__)

@@ -23,7 +23,7 @@ but tokenised pairs, in the cache that training looks into.
 Exit code 0: all hold; 1: one does not, and below it stands where to look.
 """
 
-from seq2see.runs.shell import main
+from seq2see.commands.shell import main
 
 if __name__ == "__main__":
     main("selfcheck", __doc__)

@@ -25,7 +25,7 @@ Settings are key=value. The most used, with their defaults:
 All keys with their values: --cfg job; with their meaning: src/seq2see/options/
 """
 
-from seq2see.runs.shell import main
+from seq2see.commands.shell import main
 
 if __name__ == "__main__":
     main("train", __doc__)

@@ -25,7 +25,7 @@ score: summed log-probability in nats. alignment: source-target word numbers
 from 0, by the attention of the row that predicts the target word.
 """
 
-from seq2see.runs.shell import main
+from seq2see.commands.shell import main
 
 if __name__ == "__main__":
     main("translate", __doc__)

@@ -17,7 +17,7 @@ import numpy as np
 from benchmark.figure import Figure
 from seq2see.options import BenchmarkOptions
 
-TRAIN = "import sys; from seq2see.runs.shell import run; sys.exit(run('train', sys.argv[1:]))"
+TRAIN = "import sys; from seq2see.commands.shell import run; sys.exit(run('train', sys.argv[1:]))"
 
 
 class Task(NamedTuple):

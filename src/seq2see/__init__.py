@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from seq2see._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from seq2see.api import TranslationModel, load, train
     from seq2see.attention import (
         AdditiveAttention,
         AttentionLayer,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
         scaled_dot_product_attention,
     )
     from seq2see.options import ModelOptions
-    from seq2see.runs.api import TranslationModel, load, train
     from seq2see.transformer import Transformer
 
 __all__ = [
@@ -44,9 +44,9 @@ __all__ = [
 _HOMES = {
     "ModelOptions": "seq2see.options",
     "Transformer": "seq2see.transformer",
-    "TranslationModel": "seq2see.runs.api",
-    "load": "seq2see.runs.api",
-    "train": "seq2see.runs.api",
+    "TranslationModel": "seq2see.api",
+    "load": "seq2see.api",
+    "train": "seq2see.api",
 }  # the other names live in seq2see.attention
 
 

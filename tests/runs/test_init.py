@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import seq2see
-from seq2see.runs import shell
+from seq2see.commands import shell
 from seq2see.runs.train import Result
 
 LETTERS = "abcdefghij"

@@ -9,15 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from seq2see.decoding import load
 from seq2see.evaluation import evaluate_pairs
-from seq2see.runs.evaluate import write
-from seq2see.runs.folder import alone_in
+from seq2see.runs.folder import alone_in, write_evaluation
 from seq2see.tasks import Pair
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +26,7 @@ Overrides = Callable[..., list[str]]
 
 def start(overrides: list[str]) -> subprocess.Popen[str]:
     command = [sys.executable, str(ROOT / "scripts" / "train.py"), *overrides]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
@@ -44,16 +42,13 @@ def test_of_two_processes_one_goes_on_and_the_other_is_told_who_does(tmp_path: P
     slow = ["trainer.max_steps=100000", "data.num_workers=2", "logger=csv"]
     first = start(short_run(folder, *slow))
     wait_for((folder / "checkpoints" / "last.ckpt").exists, first)
-    first.kill()  # its workers are still there for a while, and hold nobody up
-    first.wait(60)
+    first.kill()
+    first.communicate(timeout=60)  # until its workers have ended too, which hold the other end
     assert (folder / ".lock").exists()
 
     more = ["trainer.max_steps=150", "trainer.val_check_interval=50", "data.num_workers=0"]
     both = [start([f"resume={folder}", *more]) for _ in range(2)]
     said = [process.communicate(timeout=120)[1] for process in both]
-    with suppress(ProcessLookupError):
-        os.killpg(first.pid, signal.SIGKILL)  # a worker that is amid handing over a batch would wait for its reader
-    first.communicate(timeout=60)
 
     assert sorted(process.returncode for process in both) == [0, 2], said
     loser = next(number for number, process in enumerate(both) if process.returncode == 2)
@@ -97,9 +92,9 @@ def test_the_lock_is_free_as_soon_as_its_holder_is_killed_though_its_children_li
 def test_scores_are_not_written_while_another_process_writes_them(small_run: Path, tmp_path: Path) -> None:
     evaluation = evaluate_pairs(load(str(small_run)), [Pair("a b", "a b")])
     with alone_in(tmp_path), pytest.raises(ValueError, match="is being written by process"):
-        write(evaluation, tmp_path, "test")
+        write_evaluation(evaluation, tmp_path, "test")
     assert list(tmp_path.iterdir()) == []
-    assert write(evaluation, tmp_path, "test")
+    assert write_evaluation(evaluation, tmp_path, "test")
 
 
 def test_a_folder_that_takes_no_lock_is_written_without_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,11 @@
 """Encoded pairs as a stream of batches, with the position that it has reached."""
 
+import ctypes
 import os
 import signal
+import sys
 from collections.abc import Iterator
+from multiprocessing import parent_process
 
 import numpy as np
 import torch
@@ -10,6 +13,8 @@ from torch.utils.data import DataLoader
 
 from seq2see.data.buckets import LengthBuckets
 from seq2see.data.encoded import Batch, EncodedPairs
+
+PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 class Loader(DataLoader[Batch]):
@@ -60,10 +65,18 @@ def _as_arrays(batch: Batch) -> tuple[np.ndarray, ...]:
 
 
 def _apart(worker: int) -> None:
-    """A signal to the whole group of processes is for the one that trains, which ends its workers itself."""
+    """A signal to the whole group of processes is for the one that trains, which ends its workers itself.
+
+    If that one is killed they end too. (torch's own watch over it begins later, and may never notice.)
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "setpgrp"):
         os.setpgrp()
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        parent = parent_process()
+        if parent is not None and parent.pid != os.getppid():  # killed before that
+            os._exit(1)
 
 
 def make_loader(

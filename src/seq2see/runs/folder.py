@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seq2see.atomic_write import read_json
+
+if TYPE_CHECKING:
+    from seq2see.evaluation import Evaluation
 
 LOCK = ".lock"  # in a folder while it is written, and after a kill, when it holds nobody up
 READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -158,3 +161,14 @@ def alone_in(folder: Path) -> Iterator[None]:
             with suppress(OSError):
                 file.unlink()  # whoever waits for it notices that it is gone, and makes another
             lock.release()
+
+
+def write_evaluation(evaluation: "Evaluation", folder: Path, name: str) -> list[Path]:
+    """`Evaluation.write`, while no other process writes the folder, which is made if it is not there.
+
+    Raises:
+        ValueError: another one does.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(folder):
+        return evaluation.write(folder, name)

@@ -25,9 +25,8 @@ from seq2see.options import DecodeOptions, LoggerKind, TrainOptions
 from seq2see.runs.config import to_yaml
 from seq2see.runs.cost import cost_line
 from seq2see.runs.data import keep_files, keep_split_off
-from seq2see.runs.evaluate import write
 from seq2see.runs.expected import expected_of
-from seq2see.runs.folder import RunFailed, RunFolder, alone_in
+from seq2see.runs.folder import RunFailed, RunFolder, alone_in, write_evaluation
 from seq2see.runs.prepare import TrainingSetup, prepare
 from seq2see.runs.resume import ResumeState, find_earlier, run_to_go_on
 from seq2see.runs.signals import stop_if_asked
@@ -283,7 +282,7 @@ def _evaluate_best(setup: TrainingSetup, folder: RunFolder, decode: DecodeOption
         if pairs := setup.task.pairs(split):
             evaluation = evaluate_pairs(best, pairs, device=device_of(setup.options.trainer.accelerator))
             add_alignment(best, evaluation, setup.valid_pairs)
-            write(evaluation, folder.path / "evaluation", split)
+            write_evaluation(evaluation, folder.path / "evaluation", split)
             evaluations[split] = evaluation
     return evaluations
 

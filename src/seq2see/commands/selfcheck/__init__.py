@@ -1,8 +1,6 @@
 """The promises, proved on a model and pairs of the user's own: a few pairs, double precision, the CPU."""
 
-from seq2see.options import SelfcheckOptions
-from seq2see.runs.folder import RunFailed
-from seq2see.runs.selfcheck.checks import (
+from seq2see.commands.selfcheck.checks import (
     batches,
     beam_of_one,
     by_heart,
@@ -12,8 +10,10 @@ from seq2see.runs.selfcheck.checks import (
     padding,
     scores,
 )
-from seq2see.runs.selfcheck.fixture import Fixture
-from seq2see.runs.selfcheck.run_checks import chosen, resumed, saved
+from seq2see.commands.selfcheck.fixture import Fixture
+from seq2see.commands.selfcheck.run_checks import chosen, resumed, saved
+from seq2see.options import SelfcheckOptions
+from seq2see.runs.folder import RunFailed
 from seq2see.runs.terminal import Terminal, shortened
 
 CHECKS = [padding, causality, batches, beam_of_one, cache, scores, loss, by_heart, saved, chosen, resumed]

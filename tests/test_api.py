@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 import seq2see
+from seq2see.commands.evaluate import evaluate
 from seq2see.options import EvaluateOptions, Split
-from seq2see.runs.evaluate import evaluate
 
 SMALL = ("model.d_model=32", "model.d_ff=64", "data.batch_size=16", "attention_log.enabled=false", "logger=none")
 PAIRS = [(f"a{n} b", f"b\t{n}\na") for n in range(60)]  # a tab and a line end are text

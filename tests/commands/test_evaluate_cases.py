@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from seq2see.commands import evaluate_cases
+from seq2see.commands.evaluate import evaluate
+from seq2see.commands.evaluate_cases import add_cases
 from seq2see.data import EncodedPairs
 from seq2see.decoding import TranslationModel, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
 from seq2see.maps.capture import capture
 from seq2see.options import DecodeOptions, EvaluateOptions, OtherData
-from seq2see.runs import evaluate_cases
-from seq2see.runs.evaluate import evaluate
-from seq2see.runs.evaluate_cases import add_cases
 from seq2see.tasks import Pair
 
 

@@ -5,14 +5,14 @@ import sys
 from pathlib import Path
 
 from seq2see.atomic_write import write_text
+from seq2see.commands.attention.choice import choose, log_of, read_texts
+from seq2see.commands.translate import speak_utf8
 from seq2see.decoding import device_of, load
 from seq2see.maps import AttentionLog, page
 from seq2see.maps.attended import aligning_head
 from seq2see.maps.drawing import Choice, csv_table, in_terminal, labelled_maps, svg_figure
 from seq2see.maps.links import LinkCounts, grow_diag_final_and, read_links, score_links
 from seq2see.options import AttentionFormat, AttentionOptions
-from seq2see.runs.attention.choice import choose, log_of, read_texts
-from seq2see.runs.translate import speak_utf8
 
 __all__ = ["attention", "command", "log_of"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from seq2see.runs import shell
+from seq2see.commands import shell
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")

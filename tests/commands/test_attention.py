@@ -15,6 +15,11 @@ import pytest
 import torch
 from rich.cells import cell_len
 
+from seq2see.commands.attention import attention, log_of
+from seq2see.commands.attention.choice import Line
+from seq2see.commands.evaluate_cases import add_cases
+from seq2see.commands.shell import run as run_command
+from seq2see.commands.translate import translate
 from seq2see.decoding import TranslationModel, decode_sentences, load
 from seq2see.evaluation import evaluate_pairs
 from seq2see.maps import AttentionLog, Example, Maps
@@ -27,11 +32,6 @@ from seq2see.options import (
     TranslateOptions,
     TranslationFormat,
 )
-from seq2see.runs.attention import attention, log_of
-from seq2see.runs.attention.choice import Line
-from seq2see.runs.evaluate_cases import add_cases
-from seq2see.runs.shell import run as run_command
-from seq2see.runs.translate import translate
 from seq2see.tasks import Pair
 from seq2see.text import EOS, UNK
 from seq2see.transformer import Transformer
@@ -71,7 +71,7 @@ def test_the_decoder_is_fed_the_ids_that_the_model_wrote_even_if_their_text_has_
 ) -> None:
     ids = [UNK, 5, UNK]  # shown as `<unk>`, which as text is several letters, or another word
     hypothesis = type(decode_sentences(trained.model, [[4]], limit=trained.length_limit)[0][0])(ids, -1.0, True)
-    monkeypatch.setattr("seq2see.runs.attention.choice.decode_sentences", lambda *_, **__: [[hypothesis]])
+    monkeypatch.setattr("seq2see.commands.attention.choice.decode_sentences", lambda *_, **__: [[hypothesis]])
     log = log_of(trained, [Line(1, "a b")])
     assert log.examples[0].target_tokens == ("<unk>", *trained.target_tokenizer.tokens([5]), "<unk>", "<eos>")
     assert log.maps(trained.step).cross.shape[-2] == 4

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from seq2see.commands.translate.lines import about_unfinished, read_lines
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
 from seq2see.decoding import TranslationModel, decode_sentences
@@ -16,7 +17,6 @@ from seq2see.maps.attended import CrossHead, dimensions_of, labelled, labels_of
 from seq2see.maps.capture import capture, with_outputs
 from seq2see.maps.drawing import TITLES, Choice
 from seq2see.options import AttentionKind, AttentionOptions
-from seq2see.runs.translate.lines import about_unfinished, read_lines
 
 MAX_LINES = 200  # in one page
 MOST_ABLATED = 32  # lines; with more, what each head is worth takes longer than all the rest

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from seq2see.commands.selfcheck.fixture import NUM_PAIRS, Fixture
 from seq2see.data import make_loader
 from seq2see.decoding import Hypothesis, beam_search, decode_sentences, greedy, teacher_forced
 from seq2see.options import DecodeOptions
-from seq2see.runs.selfcheck.fixture import NUM_PAIRS, Fixture
 from seq2see.runs.terminal import WIDTH
 from seq2see.text import BOS, EOS, PAD
 from seq2see.transformer import Transformer

@@ -17,13 +17,13 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 
+from seq2see.commands.selfcheck.checks import check
+from seq2see.commands.selfcheck.fixture import NUM_PAIRS, Fixture
 from seq2see.decoding import load, read_content
 from seq2see.evaluation import evaluate_pairs
 from seq2see.options import FilesOptions, LoggerKind, Split, TrainOptions
 from seq2see.runs.config import to_yaml
 from seq2see.runs.data import pairs_of
-from seq2see.runs.selfcheck.checks import check
-from seq2see.runs.selfcheck.fixture import NUM_PAIRS, Fixture
 from seq2see.runs.train import train_run
 from seq2see.tasks import Pair
 from seq2see.training.checkpoints import AtomicCheckpointIO
@@ -31,7 +31,7 @@ from seq2see.training.checkpoints import AtomicCheckpointIO
 _NUM_STEPS = 16  # of the short run
 _VALIDATE_EVERY = 4  # of them; the run is killed after the first of these
 _ROUNDING = 1e-6  # of a score
-_CHILD = "from seq2see.runs.shell import main; main('train', None)"
+_CHILD = "from seq2see.commands.shell import main; main('train', None)"
 
 
 @check("a saved and loaded model is the same", "numbers", 0)

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.atomic_write import write_text
+from seq2see.commands.evaluate_cases import add_cases
 from seq2see.decoding import TranslationModel, device_of, load
 from seq2see.evaluation import Evaluation, compare_evaluations, evaluate_pairs
 from seq2see.evaluation.report import comparison_lines, wrapped
 from seq2see.maps.attended import add_alignment
 from seq2see.options import EvaluateOptions, FilesOptions, HubOptions, Split
 from seq2see.runs.data import pairs_of, read_pairs, task_of
-from seq2see.runs.evaluate_cases import add_cases
-from seq2see.runs.folder import alone_in
+from seq2see.runs.folder import write_evaluation
 from seq2see.runs.terminal import Terminal
 from seq2see.tasks import Pair
 from seq2see.tasks.paths import files_of
@@ -68,7 +68,7 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
     if options.report:
         add_cases(trained, evaluation, name=_name(options))
     try:
-        return evaluation, write(evaluation, folder, _name(options))
+        return evaluation, write_evaluation(evaluation, folder, _name(options))
     except OSError as error:
         if options.output is not None:
             raise _not_written(folder, error) from error
@@ -96,23 +96,12 @@ def evaluate_several(options: EvaluateOptions) -> tuple[list[Evaluation], dict[s
     files = []
     try:
         for number, evaluation in enumerate(evaluations, start=1):
-            files += write(evaluation, folder / str(number), name)
+            files += write_evaluation(evaluation, folder / str(number), name)
         files.append(folder / f"{name}.json")
         write_text(files[-1], json.dumps(comparison, indent=2, ensure_ascii=False) + "\n")
     except OSError as error:
         raise _not_written(folder, error) from error
     return evaluations, comparison, files
-
-
-def write(evaluation: Evaluation, folder: Path, name: str) -> list[Path]:
-    """`Evaluation.write`, while no other process writes the folder.
-
-    Raises:
-        ValueError: another one does.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with alone_in(folder):
-        return evaluation.write(folder, name)
 
 
 def _not_written(folder: Path, error: OSError) -> ValueError:

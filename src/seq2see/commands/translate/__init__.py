@@ -7,11 +7,11 @@ from typing import TextIO
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from seq2see.atomic_write import whole_file
+from seq2see.commands.translate.lines import COLUMNS, Messages, read_chunks, written
+from seq2see.commands.translate.prompt import prompt
 from seq2see.decoding import TranslationModel, device_of, load
 from seq2see.maps.attended import aligning_head, with_details
 from seq2see.options import TranslateOptions, TranslationFormat
-from seq2see.runs.translate.lines import COLUMNS, Messages, read_chunks, written
-from seq2see.runs.translate.prompt import prompt
 
 __all__ = ["translate"]
 

@@ -4,11 +4,11 @@ import shutil
 import sys
 from contextlib import suppress
 
+from seq2see.commands.translate.lines import Messages
 from seq2see.decoding import TranslatedLine, TranslationModel
 from seq2see.maps.attended import CrossHead, aligning_head, looked_at
 from seq2see.maps.drawing import heat_map
 from seq2see.options import DecodeOptions
-from seq2see.runs.translate.lines import Messages
 
 WIDTH = 80  # columns at most
 HELP = """\

@@ -10,16 +10,10 @@ import pytest
 import torch
 
 from seq2see.attention import AttentionLayer
-from seq2see.data import Batch, encoded
-from seq2see.decoding import TranslationModel
-from seq2see.evaluation import References
-from seq2see.options import Position
-from seq2see.runs import selfcheck as package
-from seq2see.runs import shell
-from seq2see.runs.config import compose_options
-from seq2see.runs.overrides import UsageError, read_overrides
-from seq2see.runs.selfcheck import CHECKS, checks
-from seq2see.runs.selfcheck.checks import (
+from seq2see.commands import selfcheck as package
+from seq2see.commands import shell
+from seq2see.commands.selfcheck import CHECKS, checks
+from seq2see.commands.selfcheck.checks import (
     Check,
     batches,
     beam_of_one,
@@ -30,8 +24,14 @@ from seq2see.runs.selfcheck.checks import (
     padding,
     scores,
 )
-from seq2see.runs.selfcheck.fixture import Fixture, valid_pairs_of
-from seq2see.runs.selfcheck.run_checks import chosen, resumed, saved
+from seq2see.commands.selfcheck.fixture import Fixture, valid_pairs_of
+from seq2see.commands.selfcheck.run_checks import chosen, resumed, saved
+from seq2see.data import Batch, encoded
+from seq2see.decoding import TranslationModel
+from seq2see.evaluation import References
+from seq2see.options import Position
+from seq2see.runs.config import compose_options
+from seq2see.runs.overrides import UsageError, read_overrides
 from seq2see.text import BOS, EOS, PAD
 from seq2see.training import callbacks
 from seq2see.training.module import TrainingModule
@@ -267,7 +267,7 @@ def test_pairs_of_a_file_are_those_that_the_run_has_kept_and_else_random_tokens(
     new = Fixture.of(compose_options("selfcheck", typed)).trained
     trained = replace(new, path=tmp_path / "run" / "checkpoints" / "best.ckpt")
     data.unlink()
-    monkeypatch.setattr("seq2see.runs.selfcheck.fixture.load", lambda path: trained)
+    monkeypatch.setattr("seq2see.commands.selfcheck.fixture.load", lambda path: trained)
     fixture = Fixture.of(compose_options("selfcheck", ["ckpt=alone.ckpt"]))
     assert fixture.origin == "8 pairs of random tokens"
     assert not (fixture.batch.tgt_in[fixture.batch.tgt_out != PAD] == PAD).any()

@@ -15,12 +15,12 @@ from rich.table import Table
 from rich.text import Text
 
 from seq2see.atomic_write import write_text
+from seq2see.commands.data_counts import Leak, Repeats, SplitCounts, Vocabulary, count_split, keys_of
 from seq2see.options import DataReportOptions, InitTokenizer, tag_separator
 from seq2see.options.plain import to_plain
 from seq2see.options.training import NUM_SPECIAL
 from seq2see.runs.choices import Facts, choose
 from seq2see.runs.data import task_of
-from seq2see.runs.data_counts import Leak, Repeats, SplitCounts, Vocabulary, count_split, keys_of
 from seq2see.runs.tokenizers import Tokenizers, fit_tokenizers
 from seq2see.tasks import Pair
 

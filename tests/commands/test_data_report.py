@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from seq2see.commands.data_counts import Leak, Repeats, keys_of
+from seq2see.commands.data_report import DataReport, data_report, page
+from seq2see.commands.shell import run
 from seq2see.options import Normalize
 from seq2see.runs.config import compose_options, to_yaml
-from seq2see.runs.data_counts import Leak, Repeats, keys_of
-from seq2see.runs.data_report import DataReport, data_report, page
-from seq2see.runs.shell import run
 from seq2see.tasks import Pair
 
 Capture = pytest.CaptureFixture[str]
@@ -226,5 +226,5 @@ def test_a_users_mistake_exits_with_2_and_one_message(
 
 
 def test_it_needs_no_torch() -> None:
-    code = "import sys, seq2see.runs.data_report; assert not {'torch', 'lightning', 'datasets'} & set(sys.modules)"
+    code = "import sys, seq2see.commands.data_report; assert not {'torch', 'lightning', 'datasets'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

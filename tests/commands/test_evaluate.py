@@ -11,13 +11,13 @@ import pytest
 
 import seq2see
 import seq2see.evaluation as evaluation_room
+from seq2see.commands import evaluate as module
+from seq2see.commands.evaluate import command, evaluate, evaluate_several
 from seq2see.decoding import TranslationModel, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
 from seq2see.options import EvaluateOptions, OtherData, Split
-from seq2see.runs import evaluate as module
 from seq2see.runs.config import compose_options
 from seq2see.runs.data import pairs_of
-from seq2see.runs.evaluate import command, evaluate, evaluate_several
 from seq2see.runs.train import train_run
 from seq2see.tasks import Pair
 

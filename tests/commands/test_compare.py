@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from seq2see.commands.compare import compare
 from seq2see.options import CompareOptions
-from seq2see.runs.compare import compare
 
 
 def table(capsys: pytest.CaptureFixture[str], small_run: Path, folder: Path, *changes: dict[str, str]) -> list[str]:

@@ -12,14 +12,18 @@ import sys
 import tempfile
 from typing import Any, NoReturn
 
+from seq2see.commands.memory import keep_freed_memory
 from seq2see.runs.folder import OF_THE_DISK, RunFailed
-from seq2see.runs.memory import keep_freed_memory
 from seq2see.runs.overrides import UsageError, quoted, read_overrides
 from seq2see.runs.signals import Terminated, listen, stop_if_asked
 
 USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")  # what --info shows
-MODULES = {"data": "seq2see.runs.data_report", "benchmark": "benchmark"}  # the benchmark lies beside its script
+MODULES = {
+    "train": "seq2see.runs.train",
+    "data": "seq2see.commands.data_report",
+    "benchmark": "benchmark",  # lies beside its script
+}
 
 
 def main(command: str, help_text: str | None) -> None:
@@ -187,5 +191,5 @@ def _call(command: str, options: Any) -> None:
 
         options.ckpt = str(find_checkpoint("latest").parent.parent)
         print(f"ckpt=latest: {options.ckpt}", file=sys.stderr)
-    module = importlib.import_module(MODULES.get(command, f"seq2see.runs.{command}"))
+    module = importlib.import_module(MODULES.get(command, f"seq2see.commands.{command}"))
     (module.command if hasattr(module, "command") else getattr(module, module.__name__.split(".")[-1]))(options)

@@ -17,6 +17,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from seq2see.commands.translate import translate
+from seq2see.commands.translate.lines import MOST, Messages, read_chunks, read_lines
+from seq2see.commands.translate.prompt import Conversation
 from seq2see.decoding import LengthLimit, TranslatedLine, Translation, TranslationModel
 from seq2see.decoding.translation_model import unknown_symbols
 from seq2see.maps.attended import CrossHead, aligning_head, links_of, with_details, word_numbers
@@ -29,9 +32,6 @@ from seq2see.options import (
     TranslateOptions,
     TranslationFormat,
 )
-from seq2see.runs.translate import translate
-from seq2see.runs.translate.lines import MOST, Messages, read_chunks, read_lines
-from seq2see.runs.translate.prompt import Conversation
 from seq2see.text import EOS, UNK, Tokenizer
 from seq2see.transformer import Transformer
 

@@ -17,9 +17,9 @@ import yaml
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
+from seq2see.commands import shell
 from seq2see.options import COMMANDS, TASKS, TrainOptions
 from seq2see.options.plain import to_plain
-from seq2see.runs import shell
 from seq2see.runs.overrides import has_task, key_types
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from seq2see.commands.evaluate import evaluate
 from seq2see.options import EvaluateOptions
-from seq2see.runs.evaluate import evaluate
 
 TRAIN = [sys.executable, str(Path(__file__).parents[2] / "scripts" / "train.py")]
 SHORT = [
