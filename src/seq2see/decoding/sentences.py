@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import torch
+from threadpoolctl import threadpool_limits
 
 from seq2see.decoding.beam import beam_search
 from seq2see.decoding.greedy import greedy, sample
@@ -84,12 +85,17 @@ def _mapper(device: torch.device, num_batches: int) -> Iterator[Callable]:
     if num_workers <= 1:
         yield map
         return
-    each = num_threads // num_workers
-    try:
-        with ThreadPoolExecutor(num_workers, initializer=torch.set_num_threads, initargs=(each,)) as pool:
-            yield pool.map
-    finally:
-        torch.set_num_threads(num_threads)  # the workers' number is that of threads to come
+    with ThreadPoolExecutor(num_workers, initializer=_take_threads, initargs=(num_threads // num_workers,)) as pool:
+        yield pool.map
+
+
+def _take_threads(number: int) -> None:
+    """This thread computes with so many.
+
+    (`torch.set_num_threads` turns MKL's own choice off in the whole process, which costs later training a sixth.)
+    """
+    torch.get_num_threads()  # torch sets a thread's number when it is first asked
+    threadpool_limits(limits=number, user_api="openmp")
 
 
 def _batches(lengths: Sequence[int], batch_size: int) -> list[list[int]]:
