@@ -46,6 +46,7 @@ from seq2see.options.tasks import (
     TASKS,
     DatesOptions,
     FilesOptions,
+    GeneratedOptions,
     GivenOptions,
     HubOptions,
     LettersOptions,
