@@ -11,7 +11,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 from pyarrow import parquet
 
-from seq2see.options import FilesOptions, HubOptions, OnBadLine
+from seq2see.options import DataOptions, FilesOptions, HubOptions, OnBadLine
 from seq2see.tasks import Pair, make_task
 from seq2see.text import DataError
 
@@ -46,7 +46,7 @@ def saved(folder, splits):
 
 def task_of(folder, *, skip=False, source="source", target="target", **options):
     chosen = HubOptions(path=str(folder), source=source, target=target, **options)
-    return make_task(chosen, on_bad_line=OnBadLine.skip if skip else OnBadLine.error)
+    return make_task(chosen, DataOptions(on_bad_line=OnBadLine.skip if skip else OnBadLine.error))
 
 
 def complaint(folder, **options):

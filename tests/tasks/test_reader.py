@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from seq2see.options import FilesOptions, OnBadLine
+from seq2see.options import DataOptions, FilesOptions, OnBadLine
 from seq2see.tasks import make_task
 from seq2see.text import DataError
 
@@ -57,9 +57,7 @@ def read(path, data=None, *, skip=False, delimiter=None, encoding="utf-8", **opt
             write(each, content)
     task = make_task(
         FilesOptions(train=[str(side) for side in path] if isinstance(path, list) else str(path), **options),
-        on_bad_line=OnBadLine.skip if skip else OnBadLine.error,
-        delimiter=delimiter,
-        encoding=encoding,
+        DataOptions(on_bad_line=OnBadLine.skip if skip else OnBadLine.error, delimiter=delimiter, encoding=encoding),
     )
     pairs = [(pair.source, pair.target) for pair in task.pairs("train")]
     without = f"{paths[0].parent}{os.sep}"

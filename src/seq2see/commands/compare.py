@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from seq2see.options import CompareOptions, TrainOptions
+from seq2see.options import SCORES, CompareOptions, TrainOptions
 from seq2see.options.plain import from_plain, to_plain
 from seq2see.options.rules import leaves
 from seq2see.runs.expected import NEUTRAL, NEUTRAL_TRAINER, fingerprint
@@ -18,11 +18,7 @@ from seq2see.runs.folder import read_result
 from seq2see.runs.terminal import Terminal, clock
 
 COLUMNS = {
-    "exact_match": ("exact", "{:.3f}"),
-    "bleu": ("BLEU", "{:.1f}"),
-    "chrf": ("chrF", "{:.1f}"),
-    "loss": ("loss", "{:.3f}"),
-    "target_log_prob": ("logp", "{:.2f}"),
+    **{name: (own.label.removesuffix(" match"), own.form) for name, own in SCORES.items() if own.is_compared},
     "alignment_error_rate": ("AER", "{:.3f}"),
 }
 NAME_WIDTH = 34  # of 80 columns

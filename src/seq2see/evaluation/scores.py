@@ -1,7 +1,7 @@
 """Outputs against references: counts of each sentence, the scores that follow from their sums, and how sure these are.
 
-A new score is one entry: in `_sacrebleu` if sacrebleu has it, in `Scorer._units` if it is an error
-rate, else in `Scorer.counts`.
+A new score is one line in `options/scores.py` and one entry here: in `_sacrebleu` if sacrebleu has it, in
+`Scorer._units` if it is an error rate, else in `Scorer.counts`.
 """
 
 import unicodedata

@@ -41,11 +41,13 @@ from seq2see.options.enums import (
     TranslationFormat,
 )
 from seq2see.options.model import TINY, ModelOptions
+from seq2see.options.scores import SCORES, ScoreKind
 from seq2see.options.tasks import (
     OWN_NUMBERS,
     TASKS,
     DatesOptions,
     FilesOptions,
+    GeneratedOptions,
     GivenOptions,
     HubOptions,
     LettersOptions,
@@ -55,8 +57,6 @@ from seq2see.options.tasks import (
     tag_separator,
 )
 from seq2see.options.training import (
-    LOWER_IS_BETTER,
-    SCORES,
     DataOptions,
     OptimOptions,
     TokenizerOptions,

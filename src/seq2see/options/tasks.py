@@ -1,4 +1,8 @@
-"""Where pairs come from: a dataclass for each shape of task, so that a key that a task does not use does not exist."""
+"""Where pairs come from: a dataclass for each shape of task, so that a key that a task does not use does not exist.
+
+A new task is its dataclass and its line in TASKS here, its class, `Letters` of `LettersOptions`, in `tasks/letters.py`,
+and its file in `configs/task`.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path

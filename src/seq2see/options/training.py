@@ -14,12 +14,11 @@ from seq2see.options.rules import (
     require_positive,
     require_share,
 )
+from seq2see.options.scores import SCORES
 
 NUM_SPECIAL = 4  # entries of a vocabulary that are no text: PAD, BOS, EOS and UNK
 LEAST_BPE = NUM_SPECIAL + 256  # an entry for each byte, so that every text can be spelled
 PRECISIONS = (16, 32, 64, *"16 32 64 bf16 16-mixed bf16-mixed 16-true bf16-true 32-true 64-true".split())
-SCORES = ("exact_match", "bleu", "chrf", "cer", "wer", "ser", "loss", "token_accuracy")  # that can choose a checkpoint
-LOWER_IS_BETTER = ("cer", "wer", "ser", "loss")
 
 
 @dataclass
@@ -178,8 +177,9 @@ class TrainingOptions:
     keep: int | None = None  # newest checkpoints kept beside best and last, for average=; None: none
 
     def __post_init__(self) -> None:
+        choices = [name for name, score in SCORES.items() if score.can_choose]
         require(
-            self.select is None or self.select in SCORES,
-            f"training.select ({self.select}) must be one of {', '.join(SCORES)}",
+            self.select is None or self.select in choices,
+            f"training.select ({self.select}) must be one of {', '.join(choices)}",
         )
         require_positive(self, "training", "patience", "keep")

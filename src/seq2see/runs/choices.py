@@ -9,6 +9,7 @@ from typing import Any
 
 from seq2see.options import (
     OWN_NUMBERS,
+    SCORES,
     TINY,
     GivenOptions,
     LettersOptions,
@@ -22,7 +23,6 @@ from seq2see.tasks import Pair
 from seq2see.text import untagged
 
 Values = dict[str, dict[str, Any]]  # of the options, by part and name
-OF_TOKENS = ("loss", "token_accuracy")  # scores of teacher-forced tokens
 SMALL = {"d_model": 256, "num_heads": 4, "num_encoder_layers": 3, "num_decoder_layers": 3, "d_ff": 1024}
 
 
@@ -73,7 +73,8 @@ def telling_scores(facts: Facts, select: str | None) -> list[str]:
     and the score that chooses the best checkpoint, if it is another one. BLEU of single words means nothing.
     """
     natural = "ser" if facts.target_symbols else "cer" if facts.words_a_target < 2 else "bleu"
-    return list(dict.fromkeys(["exact_match", natural, *([select] if select not in (None, *OF_TOKENS) else [])]))
+    chosen = [] if select is None or SCORES[select].is_forced else [select]
+    return list(dict.fromkeys(["exact_match", natural, *chosen]))
 
 
 def _num_symbols(lines: Sequence[list[str]]) -> int:

@@ -9,24 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.atomic_write import whole_file
-from seq2see.options import DataOptions, FilesOptions, HubOptions, OtherData, OtherText, Split, TrainOptions
+from seq2see.options import FilesOptions, HubOptions, OtherData, OtherText, Split, TrainOptions
 from seq2see.tasks import Pair, Task, make_task
 from seq2see.tasks.paths import absolute, absolute_files, files_of
 
 
 def task_of(options: TrainOptions) -> Task:
     """The task of a run."""
-    return _made(options.task, options.data, options)
-
-
-def _made(task: Any, data: DataOptions, options: TrainOptions) -> Task:
-    return make_task(
-        task,
-        on_bad_line=data.on_bad_line,
-        normalize=options.tokenizer.normalize,
-        delimiter=data.delimiter,
-        encoding=data.encoding,
-    )
+    return make_task(options.task, options.data, normalize=options.tokenizer.normalize)
 
 
 def with_whole_paths(task: Any) -> Any:
@@ -77,7 +67,7 @@ def read_pairs(other: OtherData, text: OtherText, options: TrainOptions, notes: 
         from seq2see.tasks.hub import Hub
 
         folder = replace(run, path=str(Path(other.test).expanduser()), **given)
-        task = Hub(folder, on_bad_line=options.data.on_bad_line, normalize=options.tokenizer.normalize)
+        task = Hub(folder, options.data, options.tokenizer.normalize)
         pairs = task.scored()
     else:
         columns = {name: getattr(run, name) for name in ("source", "target", "features", "features_separator")} | given
@@ -89,7 +79,8 @@ def read_pairs(other: OtherData, text: OtherText, options: TrainOptions, notes: 
                 )
             columns = given
         data = replace(options.data, **{name: value for name, value in vars(text).items() if value is not None})
-        task = _made(FilesOptions(train=other.test, test=other.test, **columns), data, options)
+        files = FilesOptions(train=other.test, test=other.test, **columns)
+        task = make_task(files, data, normalize=options.tokenizer.normalize)
         pairs = task.pairs("test")
     notes += task.notes
     return pairs

@@ -8,12 +8,13 @@ from pathlib import Path
 import torch
 
 from seq2see.evaluation import Evaluation
+from seq2see.options import SCORES
 from seq2see.runs.cost import expected_seconds
 from seq2see.runs.expected import Expected
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import TrainingSetup
 from seq2see.runs.resume import ResumeState
-from seq2see.runs.terminal import SCORES, WIDTH, Terminal, about, clock, shortened
+from seq2see.runs.terminal import WIDTH, Terminal, about, clock, shortened
 
 LINE = 64  # columns of scores beside what they are of
 NUM_SAMPLES = 2  # translations that are shown at the end
@@ -83,7 +84,7 @@ def summarise(
         terminal.result(_line("", f"{len(test.pairs):,} pairs, best.ckpt of step {test.details['step']:,}"))
         if expected is not None:
             name, (low, high) = next(iter(expected.scores.items()))
-            label, form = SCORES[name]
+            label, form, *_ = SCORES[name]
             verdict = "met" if expected.against(test.scores)["met"] else "not met"
             span = f"{label} {form.format(low)} to {form.format(high)} over {expected.num_seeds} seeds"
             terminal.result(_line("expected", f"{span}: {verdict}"))
@@ -106,11 +107,11 @@ def summarise(
 def scores_line(setup: TrainingSetup, scores: dict[str, float]) -> str:
     """As many scores as fit into a line of 80 columns, those that say most of such outputs first."""
     telling = setup.telling_scores
-    left_out = ("ser", "wer") if "bleu" in telling else ("bleu", "ser", "wer")
-    names = [*telling, *(name for name in SCORES if name not in (*telling, *left_out))]
+    left_out = ("bleu", "ser", "wer", "loss", "perplexity", "target_log_prob")
+    names = dict.fromkeys([*telling, *(name for name in SCORES if name not in left_out)])
     line = ""
-    for label, form, score in ((*SCORES[name], scores[name]) for name in names if name in scores):
-        part = f"{label} {form.format(score)}"
+    for name in (name for name in names if name in scores):
+        part = f"{SCORES[name].label} {SCORES[name].form.format(scores[name])}"
         if len(line) + len(part) > LINE:
             break
         line += ("   " if line else "") + part

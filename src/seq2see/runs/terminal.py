@@ -10,19 +10,10 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from seq2see.options import SCORES
 from seq2see.training.budget import Budget
 
 WIDTH = 80  # columns that everything fits into
-SCORES = {
-    "exact_match": ("exact match", "{:.3f}"),
-    "bleu": ("BLEU", "{:.1f}"),
-    "ser": ("SER", "{:.3f}"),
-    "chrf": ("chrF", "{:.1f}"),
-    "cer": ("CER", "{:.3f}"),
-    "wer": ("WER", "{:.3f}"),
-    "token_accuracy": ("token acc.", "{:.3f}"),
-    "loss": ("loss", "{:.3f}"),
-}  # how they are called and written where people read them
 
 
 class Terminal:
@@ -128,13 +119,12 @@ class TrainingDisplay:
         """A row of numbers, and below it what the model makes of the first sample."""
         if not self.right or not scores:
             return
-        labels, forms = zip(*(SCORES[name] for name in self.scores), strict=True)
-        labels = [label.removesuffix(" match") for label in labels]
+        labels = [SCORES[name].label.removesuffix(" match") for name in self.scores]
         widths = [7, 8, 12, 10, 12, *(max(len(label), 4) + 3 for label in labels)]
         head = ["step", "time", "train loss", "val loss", "token acc.", *labels]
         row = [f"{step:,}", clock(self.budget.seconds), self._train_loss]
         row += [f"{scores[f'val/{name}']:.3f}" for name in ("loss", "token_accuracy")]
-        row += [form.format(scores[f"val/{name}"]) for name, form in zip(self.scores, forms, strict=True)]
+        row += [SCORES[name].form.format(scores[f"val/{name}"]) for name in self.scores]
         for cells in [row] if self._has_head else [head, row]:
             self.terminal.say("".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
         self._has_head = True

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from seq2see.options import FilesOptions, Normalize, OnBadLine
+from seq2see.options import DataOptions, FilesOptions, Normalize
 from seq2see.tasks.bad_lines import BadLines
 from seq2see.tasks.columns import Columns, named, pairs_of_objects, pairs_of_rows, source_key
 from seq2see.tasks.lines import (
@@ -35,21 +35,13 @@ from seq2see.text import DataError
 class Files:
     """Pairs from files. A file is read when a split that needs it is asked for: a test file alone needs no other."""
 
-    def __init__(
-        self,
-        options: FilesOptions,
-        *,
-        on_bad_line: OnBadLine,
-        normalize: Normalize,
-        delimiter: str | None,
-        encoding: str,
-    ) -> None:
+    def __init__(self, options: FilesOptions, data: DataOptions, normalize: Normalize) -> None:
         self.notes: list[str] = []
         self.ood = ""
         self._columns = Columns.of(options)
-        self._on_bad_line = on_bad_line
-        self._delimiter = "\t" if delimiter == "tab" else delimiter
-        self._encoding = codecs.lookup(encoding).name.removesuffix("-sig")
+        self._on_bad_line = data.on_bad_line
+        self._delimiter = "\t" if data.delimiter == "tab" else data.delimiter
+        self._encoding = codecs.lookup(data.encoding).name.removesuffix("-sig")
         files = {"train": options.train, "valid": options.valid, "test": options.test}
         self._files = {split: value for split, value in files.items() if value is not None}
         titles = {split: f"task.{split}" for split in files}

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from seq2see.options import HubOptions, Normalize, OnBadLine
+from seq2see.options import DataOptions, HubOptions, Normalize
 from seq2see.tasks.bad_lines import BadLines
 from seq2see.tasks.columns import Columns, named, pairs_of_objects
 from seq2see.tasks.opening import digest_of
@@ -42,13 +42,13 @@ class Hub:
     set, a split that may be the missing one. A split without a use is noted.
     """
 
-    def __init__(self, options: HubOptions, *, on_bad_line: OnBadLine, normalize: Normalize) -> None:
+    def __init__(self, options: HubOptions, data: DataOptions, normalize: Normalize) -> None:
         self.notes: list[str] = []
         self.ood = ""
         self._name = name = str(options.path)
         self._options = options
         self._columns = Columns.of(options)
-        self._on_bad_line = on_bad_line
+        self._on_bad_line = data.on_bad_line
         self._normalize = normalize
         self._wanted = {"train": options.train_split, "valid": options.valid_split, "test": options.test_split}
         is_folder = os.path.exists(name) or not _HUB_NAME.fullmatch(name)

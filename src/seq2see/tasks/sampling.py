@@ -5,11 +5,10 @@ from itertools import islice, starmap
 from random import Random
 from typing import Generic, TypeVar
 
-from seq2see.options import DatesOptions, LettersOptions, NumbersOptions
+from seq2see.options import GeneratedOptions
 from seq2see.tasks.pairs import Pair
 
 Key = TypeVar("Key")
-Sizes = LettersOptions | NumbersOptions | DatesOptions
 
 
 class DistinctSampler(Generic[Key]):
@@ -46,7 +45,7 @@ class DistinctSampler(Generic[Key]):
 
 
 def draw_splits(
-    options: Sizes,
+    options: GeneratedOptions,
     write: Callable[[Key, int], Pair],
     usual: DistinctSampler[Key],
     ood: DistinctSampler[Key],

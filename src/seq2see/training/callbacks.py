@@ -13,7 +13,7 @@ import lightning as L
 from lightning.pytorch.callbacks import Callback
 
 from seq2see.data import Batch, Loader
-from seq2see.options import LOWER_IS_BETTER
+from seq2see.options import SCORES
 from seq2see.training.budget import Budget
 from seq2see.training.checkpoints import random_state, require_state, set_random_state
 from seq2see.training.log_attention import LogAttention
@@ -79,7 +79,7 @@ class Best(NamedTuple):
 
     def order(self, select: str) -> tuple[float, float]:
         """What is greater the better a validation is: by the score, then by the loss."""
-        return -self.score if select in LOWER_IS_BETTER else self.score, -self.loss
+        return -self.score if SCORES[select].lower_is_better else self.score, -self.loss
 
 
 @dataclass(eq=False)

@@ -7,12 +7,13 @@ from typing import Any
 from lightning.pytorch.loggers.logger import Logger
 
 from seq2see.atomic_write import whole_file
+from seq2see.options import SCORES
 
-COLUMNS: tuple[str, ...] = (
-    "step", "epoch", "lr", "train/loss", "train/tokens_per_second",
-    "val/loss", "val/perplexity", "val/token_accuracy", "val/target_log_prob", "val/exact_match", "val/bleu",
-    "val/chrf", "val/cer", "val/wer", "val/ser",
-)  # fmt: skip
+
+def columns() -> list[str]:
+    """Of the file: those of training, then the scores, teacher-forced ones first."""
+    scores = sorted(SCORES, key=lambda name: not SCORES[name].is_forced)
+    return ["step", "epoch", "lr", "train/loss", "train/tokens_per_second", *(f"val/{name}" for name in scores)]
 
 
 class MetricsFile(Logger):
@@ -32,10 +33,11 @@ class MetricsFile(Logger):
     def __init__(self, path: Path, *, kept_until: int | None = None) -> None:
         super().__init__()
         self.path = path
+        self.columns = columns()
         rows = [] if kept_until is None or not path.exists() else _read(path, kept_until)
         self._row: dict[str, Any] = rows.pop() if rows and rows[-1]["step"] == kept_until else {}
         with whole_file(path) as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer = csv.DictWriter(file, self.columns, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
             self._begin = file.tell()  # where the row at hand stands in the file
@@ -55,8 +57,17 @@ class MetricsFile(Logger):
         """`config.yaml` has them."""
 
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
-        """Adds the numbers that have a column to the row of this step; a new step ends the row before."""
-        numbers = {name: value for name, value in metrics.items() if name in COLUMNS}
+        """Adds the numbers of training and validation to the row of this step; a new step ends the row before.
+
+        Raises:
+            ValueError: a score is not in the table of scores.
+        """
+        numbers = {name: value for name, value in metrics.items() if name in self.columns}
+        for name in metrics:
+            if name.startswith("val/") and name not in numbers:
+                raise ValueError(
+                    f"{name} has no column in {self.path.name}: add the score to SCORES in seq2see.options"
+                )
         if not numbers:
             return
         if step != self._row.get("step", step):
@@ -69,7 +80,7 @@ class MetricsFile(Logger):
         if self._row:
             with self.path.open("r+", encoding="utf-8", newline="") as file:
                 file.seek(self._begin)
-                csv.DictWriter(file, COLUMNS, lineterminator="\n").writerow(self._row)
+                csv.DictWriter(file, self.columns, lineterminator="\n").writerow(self._row)
                 file.truncate()
 
     def finalize(self, status: str) -> None:
@@ -89,7 +100,7 @@ def _read(path: Path, kept_until: int) -> list[dict[str, Any]]:
         if rows and None in rows[-1].values():
             rows.pop()
         for row in rows:
-            if not row.keys() <= set(COLUMNS):
+            if not row.keys() <= set(columns()):
                 raise ValueError(f"the row of step {row.get('step')} has other columns")
             for value in row.values():
                 float(value if value != "" else 0)
