@@ -19,11 +19,7 @@ from seq2see.runs.signals import Terminated, listen, stop_if_asked
 
 USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")  # what --info shows
-MODULES = {
-    "train": "seq2see.runs.train",
-    "data": "seq2see.commands.data_report",
-    "benchmark": "benchmark",  # lies beside its script
-}
+MODULES = {"train": "seq2see.runs.train", "benchmark": "benchmark"}  # the latter lies beside its script
 
 
 def main(command: str, help_text: str | None) -> None:
