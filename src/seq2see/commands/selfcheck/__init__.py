@@ -8,15 +8,16 @@ from seq2see.commands.selfcheck.checks import (
     causality,
     loss,
     padding,
+    resumed,
+    saved,
     scores,
 )
 from seq2see.commands.selfcheck.fixture import Fixture
-from seq2see.commands.selfcheck.run_checks import chosen, resumed, saved
 from seq2see.options import SelfcheckOptions
 from seq2see.runs.folder import RunFailed
 from seq2see.runs.terminal import Terminal, shortened
 
-CHECKS = [padding, causality, batches, beam_of_one, cache, scores, loss, by_heart, saved, chosen, resumed]
+CHECKS = [padding, causality, batches, beam_of_one, cache, scores, loss, by_heart, saved, resumed]
 
 
 def command(options: SelfcheckOptions) -> None:
