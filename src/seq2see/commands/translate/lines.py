@@ -24,7 +24,7 @@ COLUMNS = ("line", "rank", "source", "hypothesis", "score", "alignment")
 MOST_NAMED = 10  # lines, and symbols, that are named one by one
 
 
-def read_lines(path: str | None) -> Iterator[str]:
+def read_lines(path: str | None, *, key: str = "input") -> Iterator[str]:
     """The lines of a UTF-8 file, packed or not, or of standard input as it stands; a BOM is dropped.
 
     Raises:
@@ -45,7 +45,7 @@ def read_lines(path: str | None) -> Iterator[str]:
                     )
                 yield text
     except OSError as error:
-        raise ValueError(f"input: {path or 'standard input'} cannot be read ({error.strerror})") from error
+        raise ValueError(f"{key}: {path or 'standard input'} cannot be read ({error.strerror})") from error
 
 
 def read_chunks(path: str | None) -> tuple[Iterator[list[str]], int | None]:
