@@ -12,8 +12,9 @@ import torch
 from seq2see.attention import AttentionLayer
 from seq2see.commands import selfcheck as package
 from seq2see.commands import shell
-from seq2see.commands.selfcheck import CHECKS, checks
+from seq2see.commands.selfcheck import checks
 from seq2see.commands.selfcheck.checks import (
+    CHECKS,
     Check,
     batches,
     beam_of_one,

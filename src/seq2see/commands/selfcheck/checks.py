@@ -267,6 +267,9 @@ def resumed(fixture: Fixture) -> int:
         return wrong + abs(len(here) - len(there)) + sum(a != b for a, b in zip(here, there, strict=False))
 
 
+CHECKS = [padding, causality, batches, beam_of_one, cache, scores, loss, by_heart, saved, resumed]
+
+
 def _logits(fixture: Fixture) -> Tensor:
     return fixture.model(fixture.batch.src, fixture.batch.src_mask, fixture.batch.tgt_in)
 
