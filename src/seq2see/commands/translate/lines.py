@@ -124,6 +124,11 @@ def _one_line(text: str) -> str:
     return text.replace("\n", " ").replace("\r", " ")
 
 
+def printable(text: str) -> str:
+    """The text, with escapes for what would disturb a terminal."""
+    return "".join(letter if letter.isprintable() or letter == "\t" else repr(letter)[1:-1] for letter in text)
+
+
 class Messages:
     """What a person should know of translated lines, on stderr.
 
@@ -153,7 +158,7 @@ class Messages:
         more = "raise that" if key.startswith("decode") else "train with more"
         tags = f"write them before the text, as in TAG{separator}TAG<tab>TEXT"
         first = [symbol for symbol, _ in self._symbols.most_common(MOST_NAMED)]
-        shown = " ".join(symbol if symbol.isprintable() else repr(symbol)[1:-1] for symbol in first)
+        shown = " ".join(map(printable, first))
         shown += f" and {len(self._symbols) - len(first):,} more" if len(self._symbols) > len(first) else ""
         for message in (
             about(self._cut, "line was", "lines were", f"cut at {key} ({most:,} tokens)", f"split it, or {more}"),
