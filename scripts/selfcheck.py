@@ -11,7 +11,7 @@ What is checked: padding, later targets and the other pairs of a batch change no
 beam of one change no output; the loss counts real tokens, however they are batched or accumulated,
 of inputs that do not contain what is to be predicted, and scores are made of the same
 log-probabilities; a new model of this shape learns a few pairs by heart; a saved model, and a run
-that was interrupted, lose nothing; best.ckpt is the best, and has the scores that it was chosen by.
+that was interrupted, lose nothing.
 Half a minute for model=tiny; longer for large ones.
 
 Settings:

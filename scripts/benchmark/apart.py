@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from seq2see.commands.memory import keep_freed_memory
+from seq2see.commands.shell import keep_freed_memory
 
 
 class Contender(NamedTuple):

@@ -15,8 +15,7 @@ import pytest
 import torch
 from rich.cells import cell_len
 
-from seq2see.commands.attention import attention, log_of
-from seq2see.commands.attention.choice import Line
+from seq2see.commands.attention import Line, attention, log_of
 from seq2see.commands.evaluate_cases import add_cases
 from seq2see.commands.shell import run as run_command
 from seq2see.commands.translate import translate
@@ -71,7 +70,7 @@ def test_the_decoder_is_fed_the_ids_that_the_model_wrote_even_if_their_text_has_
 ) -> None:
     ids = [UNK, 5, UNK]  # shown as `<unk>`, which as text is several letters, or another word
     hypothesis = type(decode_sentences(trained.model, [[4]], limit=trained.length_limit)[0][0])(ids, -1.0, True)
-    monkeypatch.setattr("seq2see.commands.attention.choice.decode_sentences", lambda *_, **__: [[hypothesis]])
+    monkeypatch.setattr("seq2see.commands.attention.decode_sentences", lambda *_, **__: [[hypothesis]])
     log = log_of(trained, [Line(1, "a b")])
     assert log.examples[0].target_tokens == ("<unk>", *trained.target_tokenizer.tokens([5]), "<unk>", "<eos>")
     assert log.maps(trained.step).cross.shape[-2] == 4

@@ -8,7 +8,7 @@ import pytest
 FAULTS = """
 import resource, sys
 import torch
-from seq2see.commands.memory import keep_freed_memory
+from seq2see.commands.shell import keep_freed_memory
 
 if sys.argv[1] == "keep" and not keep_freed_memory():
     sys.exit("no glibc")

@@ -12,8 +12,9 @@ import torch
 from seq2see.attention import AttentionLayer
 from seq2see.commands import selfcheck as package
 from seq2see.commands import shell
-from seq2see.commands.selfcheck import CHECKS, checks
+from seq2see.commands.selfcheck import checks
 from seq2see.commands.selfcheck.checks import (
+    CHECKS,
     Check,
     batches,
     beam_of_one,
@@ -22,18 +23,17 @@ from seq2see.commands.selfcheck.checks import (
     causality,
     loss,
     padding,
+    resumed,
+    saved,
     scores,
 )
 from seq2see.commands.selfcheck.fixture import Fixture, valid_pairs_of
-from seq2see.commands.selfcheck.run_checks import chosen, resumed, saved
 from seq2see.data import Batch, encoded
 from seq2see.decoding import TranslationModel
-from seq2see.evaluation import References
 from seq2see.options import Position
 from seq2see.runs.config import compose_options
 from seq2see.runs.overrides import UsageError, read_overrides
 from seq2see.text import BOS, EOS, PAD
-from seq2see.training import callbacks
 from seq2see.training.module import TrainingModule
 from seq2see.transformer import Transformer
 from seq2see.transformer.model import DecoderCache
@@ -275,24 +275,6 @@ def test_pairs_of_a_file_are_those_that_the_run_has_kept_and_else_random_tokens(
     (tmp_path / "run" / "data").mkdir()
     (tmp_path / "run" / "data" / "valid.tsv").write_text("a b\tb a\n", encoding="utf-8")
     assert [tuple(pair[:2]) for pair in valid_pairs_of(trained)] == [("a b", "b a")]
-
-
-def test_the_first_of_equal_scores_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(callbacks.Best, "order", lambda self, select: (self.score, 0.0))
-    assert chosen.measure(fixture_of()) == 1
-
-
-def test_a_validation_that_scores_each_pair_against_its_own_target_alone_is_found_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class OfPairs(References):
-        def __init__(self, pairs, source_tokenizer, target_tokenizer, *, most=None) -> None:
-            alone = [pair._replace(source=f"{pair.source}{number}") for number, pair in enumerate(pairs)]
-            super().__init__(alone, source_tokenizer, target_tokenizer, most=most)
-            self._source_ids = source_tokenizer.encode_batch([pair.source for pair in pairs])
-
-    monkeypatch.setattr("seq2see.runs.fit.References", OfPairs)
-    assert chosen.measure(fixture_of()) > 0
 
 
 @pytest.mark.slow

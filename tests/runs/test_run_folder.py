@@ -16,6 +16,7 @@ from seq2see.decoding import load
 from seq2see.maps.attended import aligning_head
 from seq2see.options import CompareOptions, DecodeOptions, EvaluateOptions
 from seq2see.runs.config import compose_options
+from seq2see.runs.folder import RunFolder
 from seq2see.runs.train import train_run
 
 
@@ -116,6 +117,17 @@ def test_a_folder_with_something_in_it_is_refused(small_run: Path) -> None:
     options = compose_options("train", ["task=copy", f"run_dir={small_run}"])
     with pytest.raises(ValueError, match="run_dir: .* is not empty"):
         train_run(options)
+
+
+def test_runs_that_start_in_the_same_second_have_folders_of_their_own_and_one_that_cannot_be_made_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folders = [RunFolder.claim(None, kind="copy").path for _ in range(4)]
+    assert sorted(folders) == sorted((tmp_path / "outputs" / "copy").iterdir()) and len(set(folders)) == 4
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match=r"run_dir: .* cannot be made \(Not a directory\): choose a folder that you"):
+        RunFolder.claim("file/run", kind="copy")
 
 
 def test_seeds_have_a_mean_from_the_lowest_to_the_highest_and_a_dash_for_what_is_missing(

@@ -4,6 +4,7 @@
 """
 
 import argparse
+import ctypes
 import errno
 import importlib
 import os
@@ -12,18 +13,15 @@ import sys
 import tempfile
 from typing import Any, NoReturn
 
-from seq2see.commands.memory import keep_freed_memory
 from seq2see.runs.folder import OF_THE_DISK, RunFailed
 from seq2see.runs.overrides import UsageError, quoted, read_overrides
 from seq2see.runs.signals import Terminated, listen, stop_if_asked
 
 USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")  # what --info shows
-MODULES = {
-    "train": "seq2see.runs.train",
-    "data": "seq2see.commands.data_report",
-    "benchmark": "benchmark",  # lies beside its script
-}
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD
+LARGEST = 2**30  # bytes
+MODULES = {"train": "seq2see.runs.train", "benchmark": "benchmark"}  # the latter lies beside its script
 
 
 def main(command: str, help_text: str | None) -> None:
@@ -88,6 +86,24 @@ def _answer(command: str, arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print(f"\n{command}: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def keep_freed_memory() -> bool:
+    """Tells glibc not to give memory back to the system, only to ask for the same again a moment later.
+
+    A training step frees and allocates the same megabytes over and over; each time the kernel would clear every page
+    of them anew, which took a sixth of a step.
+
+    Returns:
+        whether there is a glibc here that took it.
+
+    Source:
+        mallopt(3) of the Linux manual.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    return mallopt is not None and bool(mallopt(MMAP_THRESHOLD, LARGEST) and mallopt(TRIM_THRESHOLD, LARGEST))
 
 
 def _readable(message: str) -> str:

@@ -1,22 +1,10 @@
 """The promises, proved on a model and pairs of the user's own: a few pairs, double precision, the CPU."""
 
-from seq2see.commands.selfcheck.checks import (
-    batches,
-    beam_of_one,
-    by_heart,
-    cache,
-    causality,
-    loss,
-    padding,
-    scores,
-)
+from seq2see.commands.selfcheck.checks import CHECKS
 from seq2see.commands.selfcheck.fixture import Fixture
-from seq2see.commands.selfcheck.run_checks import chosen, resumed, saved
 from seq2see.options import SelfcheckOptions
 from seq2see.runs.folder import RunFailed
 from seq2see.runs.terminal import Terminal, shortened
-
-CHECKS = [padding, causality, batches, beam_of_one, cache, scores, loss, by_heart, saved, chosen, resumed]
 
 
 def command(options: SelfcheckOptions) -> None:

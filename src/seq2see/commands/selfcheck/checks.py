@@ -1,13 +1,24 @@
-"""Promises of a model, its decoding and its loss. Each check says how far they are from being kept, 0 at best.
+"""Promises of a model, its decoding, loss and files. Each check says how far they are from being kept, 0 at best.
 
 The docstring of a check is what people read if it fails: what that means, and where to look.
 """
 
+import csv
+import io
+import json
 import math
+import os
+import subprocess
+import sys
+import tempfile
 import textwrap
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from pathlib import Path
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -15,10 +26,14 @@ from torch.nn import functional as F
 
 from seq2see.commands.selfcheck.fixture import NUM_PAIRS, Fixture
 from seq2see.data import make_loader
-from seq2see.decoding import Hypothesis, beam_search, decode_sentences, greedy, teacher_forced
-from seq2see.options import DecodeOptions
+from seq2see.decoding import Hypothesis, beam_search, decode_sentences, greedy, load, read_content, teacher_forced
+from seq2see.options import DecodeOptions, FilesOptions, LoggerKind, TrainOptions
+from seq2see.runs.config import to_yaml
 from seq2see.runs.terminal import WIDTH
+from seq2see.runs.train import train_run
+from seq2see.tasks import Pair
 from seq2see.text import BOS, EOS, PAD
+from seq2see.training.checkpoints import AtomicCheckpointIO
 from seq2see.transformer import Transformer
 
 NUM_COLUMNS = 50  # of padding
@@ -30,6 +45,9 @@ _MOST_TOKENS = 16  # of an output: a new model seldom ends one
 _NUM_PLACES = 8  # in a target, behind which it is changed
 _NUM_LEARNED = 4  # pairs
 _WARMUP = 20  # steps
+_NUM_STEPS = 16  # of the run that is killed,
+_VALIDATE_EVERY = 4  # after the first of these
+_CHILD = "from seq2see.commands.shell import main; main('train', None)"
 _INDENT = " " * 8
 
 
@@ -209,6 +227,49 @@ def by_heart(fixture: Fixture) -> float:
     return nats
 
 
+@check("a saved and loaded model is the same", "numbers", 0)
+def saved(fixture: Fixture) -> int:
+    """A checkpoint does not hold all that the model is.
+
+    Weights outside the state_dict, or options that TranslationModel.describe leaves out, are lost.
+    """
+    here, batch = fixture.trained, fixture.batch
+    module = fixture.training_module(here.model)
+    checkpoint = {"state_dict": module.state_dict(), "global_step": here.step}
+    module.on_save_checkpoint(checkpoint)
+    with tempfile.TemporaryDirectory() as folder:
+        AtomicCheckpointIO().save_checkpoint(checkpoint, Path(folder) / "saved.ckpt")
+        there = load(str(Path(folder) / "saved.ckpt"))
+    with torch.inference_mode():
+        expected, found = (one.model(batch.src, batch.src_mask, batch.tgt_in) for one in (here, there))
+    sources, targets = [pair.source for pair in fixture.pairs], [pair.target for pair in fixture.pairs]
+    wrong = int((expected != found).sum())
+    wrong += fixture.sources != there.source_tokenizer.encode_batch(sources)
+    wrong += fixture.targets != there.target_tokenizer.encode_batch(targets)
+    return wrong + (here.length_limit != there.length_limit) + (here.options != there.options)
+
+
+@check("killed and resumed = never interrupted", "numbers", 0)
+def resumed(fixture: Fixture) -> int:
+    """A run that is interrupted ends with another model: something that training depends on is not in last.ckpt.
+
+    Look at training/callbacks.py, and at random numbers that you draw in training.
+    """
+    # weights, the optimiser's state and logged losses, to the bit; killed as by a power cut
+    with _quiet_folder() as folder:
+        options = _short_run(fixture.pairs, fixture.trained.options, folder)
+        straight, killed = folder / "straight", folder / "killed"
+        train_run(replace(options, run_dir=str(straight)))
+        _train_and_kill(options, killed)
+        train_run(replace(options, run_dir=str(killed), resume="auto"))
+        wrong = sum(int((a != b).sum()) for a, b in zip(_tensors(straight), _tensors(killed), strict=True))
+        here, there = ([{**row, "train/tokens_per_second": ""} for row in _rows(run)] for run in (straight, killed))
+        return wrong + abs(len(here) - len(there)) + sum(a != b for a, b in zip(here, there, strict=False))
+
+
+CHECKS = [padding, causality, batches, beam_of_one, cache, scores, loss, by_heart, saved, resumed]
+
+
 def _logits(fixture: Fixture) -> Tensor:
     return fixture.model(fixture.batch.src, fixture.batch.src_mask, fixture.batch.tgt_in)
 
@@ -249,3 +310,69 @@ def _random_ids(vocab_size: int, *shape: int) -> Tensor:
 def _distance(found: Sequence[Tensor], expected: Sequence[Tensor]) -> float:
     """The greatest difference between two numbers at the same place; NaN if one is NaN."""
     return float(torch.stack([(a - b).abs().max() for a, b in zip(found, expected, strict=True)]).max())
+
+
+def _short_run(pairs: Sequence[Pair], own: TrainOptions, folder: Path) -> TrainOptions:
+    """These options for a few steps on these pairs."""
+    path = folder / "pairs.jsonl"
+    lines = (json.dumps({"source": pair.source, "target": pair.target}) for pair in pairs)
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return replace(
+        own,
+        init=None,
+        task=FilesOptions(train=str(path), valid=str(path), test=str(path)),
+        data=replace(own.data, batch_size=NUM_PAIRS // 2 - 1, batch_tokens=None, max_length=100_000),
+        trainer=replace(
+            own.trainer,
+            accelerator="cpu",
+            devices=1,
+            precision="32-true",
+            max_steps=_NUM_STEPS,
+            max_epochs=None,
+            max_time=None,
+            val_check_interval=_VALIDATE_EVERY,
+            limit_val_batches=1.0,
+            log_every_n_steps=1,
+        ),
+        training=replace(own.training, patience=None, keep=None),
+        attention_log=replace(own.attention_log, enabled=False),
+        logger=LoggerKind.csv,
+    )
+
+
+def _train_and_kill(options: TrainOptions, folder: Path) -> None:
+    config = folder.with_suffix(".yaml")
+    config.write_text(to_yaml(options), encoding="utf-8")
+    best, last = folder / "checkpoints" / "best.ckpt", folder / "checkpoints" / "last.ckpt"
+    command = [sys.executable, "-c", _CHILD, f"config={config}", f"run_dir={folder}"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8") as process:
+        while process.poll() is None and not (best.exists() and last.stat().st_mtime_ns > best.stat().st_mtime_ns):
+            time.sleep(0.005)
+        ended = process.poll() is not None
+        process.kill()
+        errors = process.communicate()[1].strip().splitlines()
+    if ended:
+        raise RuntimeError(errors[-1] if errors else "the run ended before it could be killed")
+
+
+@contextmanager
+def _quiet_folder() -> Iterator[Path]:
+    """A folder for a while, in which is kept what is kept for other runs, too; nothing is printed."""
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        patch.dict(os.environ, SEQ2SEE_CACHE=os.path.join(folder, "cache")),
+        redirect_stdout(io.StringIO()),
+        redirect_stderr(io.StringIO()),
+    ):
+        yield Path(folder)
+
+
+def _tensors(run: Path) -> list[Tensor]:
+    """The weights, and the optimiser's state."""
+    checkpoint = read_content(run / "checkpoints" / "last.ckpt").values
+    moments = [own for optimizer in checkpoint["optimizer_states"] for own in optimizer["state"].values()]
+    return [*checkpoint["state_dict"].values(), *(value for own in moments for value in own.values())]
+
+
+def _rows(run: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader((run / "metrics.csv").read_text(encoding="utf-8").splitlines()))

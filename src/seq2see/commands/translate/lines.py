@@ -24,7 +24,7 @@ COLUMNS = ("line", "rank", "source", "hypothesis", "score", "alignment")
 MOST_NAMED = 10  # lines, and symbols, that are named one by one
 
 
-def read_lines(path: str | None) -> Iterator[str]:
+def read_lines(path: str | None, *, key: str = "input") -> Iterator[str]:
     """The lines of a UTF-8 file, packed or not, or of standard input as it stands; a BOM is dropped.
 
     Raises:
@@ -45,7 +45,7 @@ def read_lines(path: str | None) -> Iterator[str]:
                     )
                 yield text
     except OSError as error:
-        raise ValueError(f"input: {path or 'standard input'} cannot be read ({error.strerror})") from error
+        raise ValueError(f"{key}: {path or 'standard input'} cannot be read ({error.strerror})") from error
 
 
 def read_chunks(path: str | None) -> tuple[Iterator[list[str]], int | None]:
@@ -124,6 +124,11 @@ def _one_line(text: str) -> str:
     return text.replace("\n", " ").replace("\r", " ")
 
 
+def printable(text: str) -> str:
+    """The text, with escapes for what would disturb a terminal."""
+    return "".join(letter if letter.isprintable() or letter == "\t" else repr(letter)[1:-1] for letter in text)
+
+
 class Messages:
     """What a person should know of translated lines, on stderr.
 
@@ -153,7 +158,7 @@ class Messages:
         more = "raise that" if key.startswith("decode") else "train with more"
         tags = f"write them before the text, as in TAG{separator}TAG<tab>TEXT"
         first = [symbol for symbol, _ in self._symbols.most_common(MOST_NAMED)]
-        shown = " ".join(symbol if symbol.isprintable() else repr(symbol)[1:-1] for symbol in first)
+        shown = " ".join(map(printable, first))
         shown += f" and {len(self._symbols) - len(first):,} more" if len(self._symbols) > len(first) else ""
         for message in (
             about(self._cut, "line was", "lines were", f"cut at {key} ({most:,} tokens)", f"split it, or {more}"),

@@ -4,7 +4,7 @@ import shutil
 import sys
 from contextlib import suppress
 
-from seq2see.commands.translate.lines import Messages
+from seq2see.commands.translate.lines import Messages, printable
 from seq2see.decoding import TranslatedLine, TranslationModel
 from seq2see.maps.attended import CrossHead, aligning_head, looked_at
 from seq2see.maps.drawing import heat_map
@@ -79,8 +79,8 @@ class Conversation:
         messages.note([self.last])
         messages.finish()
         if len(self.last.translations) == 1:
-            return _visible(self.last.text)
-        return "\n".join(f"{found.score:8.3f}  {_visible(found.text)}" for found in self.last.translations)
+            return printable(self.last.text)
+        return "\n".join(f"{found.score:8.3f}  {printable(found.text)}" for found in self.last.translations)
 
     def _command(self, words: list[str]) -> str:
         match words:
@@ -107,7 +107,3 @@ class Conversation:
         rows, columns = self.model.target_tokenizer.tokens(ids), self.model.source_tokenizer.tokens(self.last.ids)
         width = min(WIDTH, shutil.get_terminal_size().columns)
         return f"cross attention, {place}\n" + heat_map(weights, [*rows, "<eos>"], [*columns, "<eos>"], width=width)
-
-
-def _visible(text: str) -> str:
-    return "".join(letter if letter.isprintable() or letter == "\t" else repr(letter)[1:-1] for letter in text)
