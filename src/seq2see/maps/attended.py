@@ -15,8 +15,8 @@ from seq2see.data.encoded import Texts
 from seq2see.decoding import TranslatedLine, TranslationModel
 from seq2see.decoding.hypothesis import next_log_probs
 from seq2see.evaluation import Evaluation
+from seq2see.maps.arrays import DIMENSIONS, Example
 from seq2see.maps.capture import capture_with_logits
-from seq2see.maps.index import DIMENSIONS, Example
 from seq2see.maps.links import Link, LinkCounts, Rows, count_links, links_in, word_weights
 from seq2see.maps.measures import choose_head
 from seq2see.options import TokenizerKind

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.maps.arrays import KINDS, Maps, lengths
-from seq2see.maps.index import Example
+from seq2see.maps.arrays import KINDS, Example, Maps, lengths
 from seq2see.maps.links import Link, LinkCounts, Rows, count_links, word_weights
 
 BEST_RATE = "attention/cross_alignment_error_rate"  # to loggers: of the best head

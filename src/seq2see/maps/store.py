@@ -14,8 +14,7 @@ from typing import Self
 
 from seq2see.atomic_write import whole_binary_file, write_bytes
 from seq2see.maps import arrays
-from seq2see.maps.arrays import Maps
-from seq2see.maps.index import DIMENSIONS, Example, Index, StoredStep, read_index, step_file_name, write_index
+from seq2see.maps.arrays import DIMENSIONS, Example, Index, Maps, StoredStep
 from seq2see.maps.measures import HeadEffects, MeasureRow, read_table, table_of, write_table
 
 
@@ -93,7 +92,7 @@ class StoredLog:
         """
         for place in (Path(folder) / "attention", Path(folder)):
             if (place / "index.json").is_file():
-                return cls(place, read_index(place / "index.json"))
+                return cls(place, arrays.read_index(place / "index.json"))
         raise ValueError(
             f"{folder}: no attention log here (no index.json);"
             " give a run folder trained with attention_log.enabled=true"
@@ -227,13 +226,13 @@ class StoredLog:
             return
         write_bytes(self.folder / "metrics.csv", write_table(self._table).encode())
         index = Index(self.model, self.max_megabytes, self.examples, tuple(self.history))
-        write_index(self.folder / "index.json", index)
+        arrays.write_index(self.folder / "index.json", index)
         for step in stale:
             self._step_file(step).unlink(missing_ok=True)
 
     def _step_file(self, step: int) -> Path:
         assert self.folder is not None
-        return self.folder / step_file_name(step)
+        return self.folder / arrays.step_file_name(step)
 
 
 def densest_step(steps: Sequence[int], kept: Collection[int | str] = ()) -> int:
