@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_log import planted_log
 
-from seq2see.maps import Example, measures
+from seq2see.maps import AttentionLog, Example, Maps, measures
+from seq2see.maps.arrays import DIMENSIONS
 from seq2see.maps.measures import baselines, summary
 
 
@@ -70,10 +71,13 @@ def test_weight_on_true_links_is_a_mean_over_the_target_tokens_that_have_one() -
 
 
 def test_spread_is_none_for_one_key_and_all_for_uniform():
-    weights = np.stack([IDENTITY, UNIFORM])
-    np.testing.assert_allclose(measures.entropy(weights)[:, 0], [0, math.log(5)], atol=1e-6)
-    np.testing.assert_allclose(measures.effective_keys(weights)[:, 0], [1, 5], rtol=1e-5)
-    np.testing.assert_allclose(measures.confidence(weights)[:, 0], [1, 0.2])
+    np.testing.assert_allclose(measures.entropy(np.stack([IDENTITY, UNIFORM]))[:, 0], [0, math.log(5)], atol=1e-6)
+    log = AttentionLog.create(None, examples=[pair(0, None)], model=dict.fromkeys(DIMENSIONS, 1))
+    straight, uniform = one_hot([0, 1, 2], 3)[None, None, None], np.full((1, 1, 1, 3, 3), 1 / 3)
+    log.append(0, Maps(uniform, straight, straight))
+    encoder, _, cross = log.measures()
+    assert (encoder.effective_keys, encoder.confidence) == pytest.approx((3, 1 / 3))
+    assert (cross.effective_keys, cross.confidence) == (1, 1)
 
 
 def test_positional_shares_tell_previous_same_and_next_apart():
@@ -120,7 +124,6 @@ def test_padding_changes_no_measure(num_queries: int, num_keys: int, padding: in
     lengths, keys = [num_queries], [num_keys]
     for measure in (
         lambda w: measures.mean_over_rows(measures.entropy(w), lengths),
-        lambda w: measures.mean_over_rows(measures.confidence(w), lengths),
         lambda w: measures.sink_mass(w, lengths),
         lambda w: measures.diagonality(w, lengths, keys),
         lambda w: measures.coverage(w, keys),

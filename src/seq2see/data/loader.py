@@ -1,20 +1,183 @@
-"""Encoded pairs as a stream of batches, with the position that it has reached."""
+"""Encoded pairs as a stream of batches of similar length, in an order that the seed decides, that knows where it is."""
 
 import ctypes
 import os
 import signal
 import sys
+import zlib
 from collections.abc import Iterator
 from multiprocessing import parent_process
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Sampler
 
-from seq2see.data.buckets import LengthBuckets
 from seq2see.data.encoded import Batch, EncodedPairs
 
 PR_SET_PDEATHSIG = 1  # of prctl(2)
+
+# Batches that are sorted by length together: more pads less, fewer mixes more. Where a batch is so many pairs, padding
+# costs little, for training leaves it out of all but attention; where it is so many tokens, padding takes their places.
+_A_POOL_BY_PAIRS, _A_POOL_BY_TOKENS = 4, 100
+_TRIES = 10  # shuffles of an epoch, until one gives no more batches than the others
+
+
+class LengthBuckets(Sampler[list[int]]):
+    """Batches of indices, length-grouped; every index once an epoch, the last, smaller batch kept.
+
+    Shuffled: all indices are permuted, sorted by length inside pools of four batches (by tokens of about a hundred) and
+    cut into batches; then the batches are permuted. Not shuffled: all are sorted by length, longest first.
+
+    The order is a function of (seed, epoch). Iterating gives the batches of `epoch` from `position` on and changes
+    neither; who consumes them moves on (`Loader` does), so that a saved position counts what was used, not what was
+    fetched ahead. The number of batches is the same in every epoch.
+
+    Args:
+        source_lengths: tokens of each source, EOS included, int (pairs,).
+        target_lengths: the same of the targets.
+        batch_size: pairs a batch; give this, or `batch_tokens`.
+        batch_tokens: padded source and target tokens a batch at most; a longer pair is a batch of its own.
+        shuffle: whether each epoch has an order of its own.
+        seed: not negative.
+
+    Raises:
+        ValueError: not exactly one of `batch_size` and `batch_tokens` is given, or it is not positive.
+    """
+
+    def __init__(
+        self,
+        source_lengths: np.ndarray,
+        target_lengths: np.ndarray,
+        *,
+        batch_size: int | None = None,
+        batch_tokens: int | None = None,
+        shuffle: bool,
+        seed: int,
+    ) -> None:
+        if (batch_size is None) == (batch_tokens is None):
+            raise ValueError(f"data.batch_size ({batch_size}) and data.batch_tokens ({batch_tokens}): set exactly one")
+        self.epoch = 0
+        self.position = 0
+        self._lengths = source_lengths, target_lengths
+        self._by_tokens = batch_tokens is not None
+        self._size = batch_size or batch_tokens or 0  # pairs, or padded tokens
+        if self._size < 1:
+            raise ValueError(f"data.batch_{'tokens' if self._by_tokens else 'size'} ({self._size}) must be positive")
+        self._shuffle = shuffle
+        self._seed = seed
+        self._num_pairs = len(source_lengths)
+        self._num_batches = self._count()
+        self._planned: tuple[int, list[np.ndarray]] | None = None  # the epoch that was planned last, and its batches
+
+    def __len__(self) -> int:
+        """Batches an epoch, whatever the position."""
+        return self._num_batches
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """The batches of the epoch from the position on."""
+        if self._planned is None or self._planned[0] != self.epoch:
+            self._planned = (self.epoch, self._plan(self.epoch))
+        for batch in self._planned[1][self.position :]:
+            yield batch.tolist()
+
+    def set_epoch(self, epoch: int) -> None:
+        """Goes to the beginning of an epoch; the one that is running stays where it is (Lightning calls this)."""
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.position = 0
+
+    def state_dict(self) -> dict[str, int]:
+        """Where we are; the same pairs, options and seed are needed to go on from there."""
+        return {"epoch": self.epoch, "position": self.position, **self._stays()}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Goes on from a saved position, unless it belongs to another seed or to other pairs (ValueError)."""
+        for key, here in self._stays().items():
+            if state[key] != here:
+                raise ValueError(f"the saved position is one of {key} {state[key]}, the data here have {key} {here}")
+        self.epoch = state["epoch"]
+        self.position = state["position"]
+
+    def _stays(self) -> dict[str, int]:
+        """What must be the same for a position to mean the same batch."""
+        lengths = np.concatenate(self._lengths).astype(np.int64)
+        return {"seed": self._seed, "num_pairs": self._num_pairs, "lengths": zlib.crc32(lengths.tobytes())}
+
+    def _count(self) -> int:
+        """Batches an epoch. Cut by tokens, shuffles differ a little: one batch to spare for each pool but one."""
+        if not self._by_tokens:
+            return -(-self._num_pairs // self._size)
+        if not self._shuffle or not self._num_pairs:
+            return len(self._plan(0))
+        pools = -(-self._num_pairs // self._pairs_a_pool())
+        return min(len(self._shuffled(self._random(0, 0))) + pools - 1, self._num_pairs)
+
+    def _plan(self, epoch: int) -> list[np.ndarray]:
+        if not self._shuffle or not self._num_pairs:
+            return self._cut(self._by_length(np.arange(self._num_pairs)))[::-1]
+        tries = (self._shuffled(self._random(epoch, attempt)) for attempt in range(_TRIES))
+        batches = next((batches for batches in tries if len(batches) <= self._num_batches), None)
+        if batches is None:  # the composition that was counted, in an order of this epoch's own
+            batches = self._shuffled(self._random(0, 0))
+        batches = _split_up(batches, self._num_batches)
+        return [batches[place] for place in self._random(epoch, _TRIES).permutation(len(batches))]
+
+    def _random(self, epoch: int, attempt: int) -> np.random.Generator:
+        return np.random.default_rng([self._seed, epoch, attempt])
+
+    def _pairs_a_pool(self) -> int:
+        """Whole batches when cut by pairs, so that only the last pool has a smaller one."""
+        if not self._by_tokens:
+            return _A_POOL_BY_PAIRS * self._size
+        tokens_a_pair = float(self._lengths[0].mean() + self._lengths[1].mean())
+        return max(1, int(_A_POOL_BY_TOKENS * self._size / tokens_a_pair))
+
+    def _shuffled(self, random: np.random.Generator) -> list[np.ndarray]:
+        order, size = random.permutation(self._num_pairs), self._pairs_a_pool()
+        pools = [self._by_length(order[begin : begin + size]) for begin in range(0, len(order), size)]
+        return [batch for pool in pools for batch in self._cut(pool, random)]
+
+    def _by_length(self, indices: np.ndarray) -> np.ndarray:
+        """Sorted by target length, then source length; equal ones keep their order."""
+        return indices[np.lexsort([lengths[indices] for lengths in self._lengths])]
+
+    def _cut(self, indices: np.ndarray, random: np.random.Generator | None = None) -> list[np.ndarray]:
+        """Sorted indices in batches; cut by pairs, the smaller batch may stand anywhere, not always at the longest."""
+        if self._by_tokens:
+            return self._cut_by_tokens(indices)
+        num_batches, rest = -(-len(indices) // self._size), len(indices) % self._size
+        sizes = np.full(num_batches, self._size)
+        if rest:
+            sizes[random.integers(num_batches) if random is not None else 0] = rest
+        return np.split(indices, np.cumsum(sizes)[:-1]) if num_batches else []
+
+    def _cut_by_tokens(self, indices: np.ndarray) -> list[np.ndarray]:
+        """Each batch as large as `batch_tokens` allows: (longest source + longest target) * pairs."""
+        (sources, targets), budget = (lengths[indices] for lengths in self._lengths), self._size
+        batches, begin = [], 0
+        while begin < len(indices):
+            most = budget // (sources[begin] + targets[begin]) + 1  # targets only grow, and so does the longest source
+            window = slice(begin, begin + most)
+            cost = np.maximum.accumulate(sources[window]) + targets[window]
+            cost = cost * np.arange(1, len(cost) + 1)
+            size = max(1, int(np.searchsorted(cost, budget, side="right")))
+            batches.append(indices[begin : begin + size])
+            begin += size
+        return batches
+
+
+def _split_up(batches: list[np.ndarray], num_batches: int) -> list[np.ndarray]:
+    """The largest batches halved until there are `num_batches`."""
+    missing = num_batches - len(batches)
+    while missing > 0:
+        by_size = sorted(range(len(batches)), key=lambda place: -len(batches[place]))
+        for place in by_size[:missing]:
+            whole = batches[place]
+            if len(whole) > 1:
+                batches[place] = whole[: len(whole) // 2]
+                batches.append(whole[len(whole) // 2 :])
+        missing = num_batches - len(batches)
+    return batches
 
 
 class Loader(DataLoader[Batch]):

@@ -5,13 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from seq2see.decoding.hypothesis import (
-    Hypothesis,
-    best_first,
-    evaluation_mode,
-    most_ids,
-    next_log_probs,
-)
+from seq2see.decoding.hypothesis import Hypothesis, best_first, evaluation_mode, most_ids, next_log_probs
 from seq2see.text import BOS, EOS
 from seq2see.transformer import Transformer
 

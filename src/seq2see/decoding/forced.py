@@ -20,12 +20,6 @@ class Forced(NamedTuple):
     log_probs: Sequence[np.ndarray]  # for each pair those of its tokens, nats, float64 (T,)
     right: Sequence[np.ndarray]  # for each pair whether its tokens are the most probable ones, bool (T,)
 
-    @classmethod
-    def joined(cls, parts: Iterable["Forced"]) -> "Forced":
-        """All pairs of these."""
-        rows = sorted((row for part in parts for row in zip(*part, strict=True)), key=lambda row: row[0])
-        return cls(*zip(*rows, strict=True)) if rows else cls((), (), ())
-
     @property
     def totals(self) -> list[float]:
         """The log-probability of each whole target, nats."""
@@ -48,16 +42,19 @@ class Forced(NamedTuple):
 
 def teacher_forced(model: Transformer, batches: Iterable[Batch]) -> Forced:
     """What the model makes of all targets, on its device; the batches may come in any order."""
+    device, rows = next(model.parameters()).device, []
     with evaluation_mode(model):
-        return Forced.joined([_of_batch(model, batch) for batch in batches])
-
-
-def _of_batch(model: Transformer, batch: Batch) -> Forced:
-    device = next(model.parameters()).device
-    src, src_mask, tgt_in, tgt_out = (part.to(device) for part in batch[1:])
-    real = tgt_out != PAD
-    logits, targets = model(src, src_mask, tgt_in, real), tgt_out[real]  # (tokens, V)
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    log_probs, right = -F.cross_entropy(logits, targets, reduction="none").double(), logits.argmax(-1) == targets
-    ends = real.sum(1).cumsum(0).tolist()[:-1]
-    return Forced(batch.ids.tolist(), *(np.split(values.cpu().numpy(), ends) for values in (log_probs, right)))
+        for batch in batches:
+            src, src_mask, tgt_in, tgt_out = (part.to(device) for part in batch[1:])
+            real = tgt_out != PAD
+            logits, targets = model(src, src_mask, tgt_in, real), tgt_out[real]  # (tokens, V)
+            logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+            log_probs, right = (
+                -F.cross_entropy(logits, targets, reduction="none").double(),
+                logits.argmax(-1) == targets,
+            )
+            ends = real.sum(1).cumsum(0).tolist()[:-1]
+            rows += zip(
+                batch.ids.tolist(), *(np.split(own.cpu().numpy(), ends) for own in (log_probs, right)), strict=True
+            )
+    return Forced(*zip(*sorted(rows, key=lambda row: row[0]), strict=True)) if rows else Forced((), (), ())

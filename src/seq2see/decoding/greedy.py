@@ -9,13 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seq2see.decoding.hypothesis import (
-    Hypothesis,
-    best_first,
-    evaluation_mode,
-    most_ids,
-    next_log_probs,
-)
+from seq2see.decoding.hypothesis import Hypothesis, best_first, evaluation_mode, most_ids, next_log_probs
 from seq2see.options import DecodeOptions
 from seq2see.text import BOS, EOS
 from seq2see.transformer import Transformer

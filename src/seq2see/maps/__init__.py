@@ -4,10 +4,8 @@
 model's weights; `log.show()` in a notebook, `log.save("maps.html")` anywhere.
 """
 
-from seq2see.maps.arrays import Maps
-from seq2see.maps.index import Example, StoredStep
-from seq2see.maps.interop import from_arrays, from_hf
-from seq2see.maps.log import AttentionLog
+from seq2see.maps.arrays import Example, Maps, StoredStep
+from seq2see.maps.log import AttentionLog, from_arrays, from_hf
 
 open = AttentionLog.open
 

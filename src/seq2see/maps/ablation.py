@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -37,54 +36,27 @@ def head_effects(model: Transformer, batch: Batch) -> HeadEffects:
     training = model.training
     model.eval()
     try:
-        with torch.inference_mode(False):
-            importance = _importance(model, batch)
+        with torch.inference_mode(False), torch.enable_grad():
+            masks = _masks(model, len(batch.src))
+            every = [mask.requires_grad_() for kind in KINDS for mask in masks[kind]]
+            gradients = iter(torch.autograd.grad(_scores(model, batch, masks)[0].sum(), every))
+        importance = {
+            kind: np.stack([next(gradients).abs().mean(0).cpu().numpy() for _ in masks[kind]]) for kind in KINDS
+        }
         with torch.inference_mode():
-            return HeadEffects(importance, *_without_each(model, batch))
+            masks, losses, matches = _masks(model, 1), {}, {}
+            whole_loss, whole_match = (part.double().mean() for part in _scores(model, batch, masks))
+            for kind in KINDS:
+                losses[kind], matches[kind] = np.zeros((2, len(masks[kind]), masks[kind][0].shape[1]))
+                for layer, head in np.ndindex(losses[kind].shape):
+                    masks[kind][layer][:, head] = 0
+                    loss, match = _scores(model, batch, masks)
+                    masks[kind][layer][:, head] = 1
+                    losses[kind][layer, head] = loss.double().mean() - whole_loss
+                    matches[kind][layer, head] = match.double().mean() - whole_match
+        return HeadEffects(importance, losses, matches)
     finally:
         model.train(training)
-
-
-def _importance(model: Transformer, batch: Batch) -> dict[str, NDArray]:
-    masks = _masks(model, len(batch.src))
-    every = [mask.requires_grad_() for kind in KINDS for mask in masks[kind]]
-    with torch.enable_grad(), _heads_scaled(model, masks):
-        loss, _ = _scores(model, batch)
-        gradients = iter(torch.autograd.grad(loss.sum(), every))
-    return {kind: np.stack([next(gradients).abs().mean(0).cpu().numpy() for _ in masks[kind]]) for kind in KINDS}
-
-
-def _without_each(model: Transformer, batch: Batch) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-    """What mean loss and share of exact matches gain when a head is off, by kind (layers, heads)."""
-    masks, losses, matches = _masks(model, 1), {}, {}
-    whole_loss, whole_match = (part.double().mean() for part in _scores(model, batch))
-    for kind in KINDS:
-        losses[kind], matches[kind] = np.zeros((2, len(masks[kind]), masks[kind][0].shape[1]))
-        for layer, head in np.ndindex(losses[kind].shape):
-            masks[kind][layer][:, head] = 0
-            with _heads_scaled(model, masks):
-                loss, match = _scores(model, batch)
-            masks[kind][layer][:, head] = 1
-            losses[kind][layer, head] = loss.double().mean() - whole_loss
-            matches[kind][layer, head] = match.double().mean() - whole_match
-    return losses, matches
-
-
-def _scores(model: Transformer, batch: Batch) -> tuple[Tensor, Tensor]:
-    """For each pair its loss, nats a token (B,), and whether greedy decoding would give exactly its target, bool (B,).
-
-    It would exactly if every token of the target is the most probable one after those before it: so one forced pass
-    tells, without decoding.
-    """
-    device = next(model.parameters()).device
-    tgt_out = batch.tgt_out.to(device)
-    logits = model(batch.src.to(device), batch.src_mask.to(device), batch.tgt_in.to(device)).float()
-    real = tgt_out != PAD
-    losses = F.cross_entropy(logits.transpose(1, 2), tgt_out, ignore_index=PAD, reduction="none")
-    with torch.no_grad():
-        possible = logits.detach().index_fill(-1, torch.tensor([PAD, BOS], device=device), float("-inf"))
-        exact = ((possible.argmax(-1) == tgt_out) | ~real).all(1)
-    return losses.sum(1) / real.sum(1), exact
 
 
 Masks = dict[str, list[Tensor]]
@@ -94,6 +66,24 @@ Masks = dict[str, list[Tensor]]
 def _masks(model: Transformer, size: int) -> Masks:
     shape, device = (size, model.options.num_heads or 0), next(model.parameters()).device
     return {kind: [torch.ones(shape, device=device) for _ in attention_layers(model, kind)] for kind in KINDS}
+
+
+def _scores(model: Transformer, batch: Batch, masks: Masks) -> tuple[Tensor, Tensor]:
+    """For each pair its loss, nats a token (B,), and whether greedy decoding would give its target exactly, bool (B,).
+
+    It would exactly if every token of the target is the most probable one after those before it: so one forced pass
+    tells, without decoding.
+    """
+    device = next(model.parameters()).device
+    tgt_out = batch.tgt_out.to(device)
+    with _heads_scaled(model, masks):
+        logits = model(batch.src.to(device), batch.src_mask.to(device), batch.tgt_in.to(device)).float()
+    real = tgt_out != PAD
+    losses = F.cross_entropy(logits.transpose(1, 2), tgt_out, ignore_index=PAD, reduction="none")
+    with torch.no_grad():
+        possible = logits.detach().index_fill(-1, torch.tensor([PAD, BOS], device=device), float("-inf"))
+        exact = ((possible.argmax(-1) == tgt_out) | ~real).all(1)
+    return losses.sum(1) / real.sum(1), exact
 
 
 @contextmanager

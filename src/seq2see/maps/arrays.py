@@ -1,22 +1,151 @@
-"""The maps of one step: which there are, which of their cells may hold weight, and how they are kept in a file."""
+"""What a log's files hold: `index.json` says what the maps are of, and each step file has those of one step."""
 
+import json
+import math
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.maps.index import Example
+from seq2see.atomic_write import read_json, write_bytes
 
+SCHEMA = 2  # 1 had no norms, no own outputs and no entries of thinned steps; it still opens
+DIMENSIONS = ("d_model", "num_heads", "num_encoder_layers", "num_decoder_layers")
 KINDS: tuple[str, ...] = ("encoder", "decoder", "cross")
 MOST_UNPACKED = 2**27  # bytes of a step's maps that a file of any size may unpack to
 MOST_PACKED = 20  # times its size that a larger one may
 
-Tokens = Sequence[Sequence[str]] | None
+Labels = Sequence[Sequence[str]] | None
 """Of the model's own outputs, one an example; None where there are no maps of them."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One pair whose maps are kept."""
+
+    id: int | str  # what users know it by, such as its number in the validation split
+    source: str  # text as it was read
+    reference: str | None  # text to produce; None where none is known (a checkpoint's own hypothesis)
+    source_tokens: tuple[str, ...]  # labels for people, "<eos>" last
+    target_tokens: tuple[str, ...]  # of tgt_out, "<eos>" last; tgt_in is "<bos>" and all but the last of these
+    links: tuple[tuple[int, int], ...] | None = None  # sure ones (source token, target token), 0-based, without EOS
+    source_words: tuple[int, ...] | None = None  # word number of each token but EOS; None: each token is a word
+    target_words: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        num_sources, num_targets = len(self.source_tokens) - 1, len(self.target_tokens) - 1
+        for source, target in self.links or ():
+            if not (0 <= source < num_sources and 0 <= target < num_targets):
+                raise ValueError(
+                    f"example {self.id}: link {source}-{target} lies outside {num_sources} source and {num_targets}"
+                    " target tokens (EOS not counted); give links between tokens, 0-based"
+                )
+
+
+@dataclass(frozen=True)
+class StoredStep:
+    """What is known of one step besides its maps."""
+
+    step: int  # optimiser steps
+    epoch: float | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)  # by their logged names, such as "val/loss"
+    hypotheses: tuple[str, ...] | None = None  # one text an example
+    hypothesis_tokens: tuple[tuple[str, ...], ...] | None = None  # of the model's own outputs, for `*_free` maps
+    has_maps: bool = True  # False: thinned away
+
+
+class Index(NamedTuple):
+    """All that `index.json` holds."""
+
+    model: dict[str, int]  # DIMENSIONS
+    max_megabytes: float
+    examples: tuple[Example, ...]
+    steps: tuple[StoredStep, ...]
+
+
+def step_file_name(step: int) -> str:
+    """Where a step's maps stand: `step-00000200.npz`."""
+    return f"step-{step:08d}.npz"
+
+
+def write_index(file: Path, index: Index) -> None:
+    """Write `index.json`, whole or not at all."""
+    content = {
+        "schema": SCHEMA,
+        "model": index.model,
+        "max_megabytes": index.max_megabytes,
+        "examples": [
+            {
+                **asdict(example),
+                "special": {
+                    "source_eos": len(example.source_tokens) - 1,
+                    "target_bos": 0,
+                    "target_eos": len(example.target_tokens) - 1,
+                },
+            }
+            for example in index.examples
+        ],
+        "steps": [
+            {
+                "step": stored.step,
+                "epoch": stored.epoch,
+                "file": step_file_name(stored.step) if stored.has_maps else None,
+                "scores": {name: float(own) if math.isfinite(own) else None for name, own in stored.scores.items()},
+                "hypotheses": stored.hypotheses,
+                "hypothesis_tokens": stored.hypothesis_tokens,
+            }
+            for stored in index.steps
+        ],
+    }
+    text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)
+    write_bytes(file, text.encode("utf-8", "surrogatepass"))
+
+
+def read_index(file: Path) -> Index:
+    """What `write_index` wrote.
+
+    Raises:
+        ValueError: the file is damaged, is something else, or a newer seq2see wrote it.
+    """
+    content = read_json(file, "restore the file or log the run again")
+    schema = content.get("schema")
+    if not isinstance(schema, int):
+        raise ValueError(f"{file}: has no schema version, so it is not an attention log; give a run folder of seq2see")
+    if schema > SCHEMA:
+        raise ValueError(
+            f"{file}: written by a newer seq2see (schema {schema}, this one reads up to {SCHEMA});"
+            " update seq2see to read it"
+        )
+    try:
+        names = [each.name for each in fields(Example)]
+        examples = tuple(Example(**{name: _tuples(entry.get(name)) for name in names}) for entry in content["examples"])
+        model = {name: int(content["model"][name]) for name in DIMENSIONS}
+        steps = tuple(
+            StoredStep(
+                int(entry["step"]),
+                entry["epoch"],
+                {name: math.nan if value is None else float(value) for name, value in entry["scores"].items()},
+                _tuples(entry["hypotheses"]),
+                _tuples(entry.get("hypothesis_tokens")),
+                has_maps=entry["file"] is not None,
+            )
+            for entry in content["steps"]
+        )
+        return Index(model, float(content["max_megabytes"]), examples, steps)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ValueError(
+            f"{file}: not a valid attention log ({error!r}); log the run again or restore the file"
+        ) from error
+
+
+def _tuples(value: Any) -> Any:
+    """JSON's lists as tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 class Maps(NamedTuple):
@@ -54,7 +183,7 @@ class Maps(NamedTuple):
         return {name: array for name, array in self._asdict().items() if array is not None}
 
 
-def lengths(name: str, examples: Sequence[Example], hypotheses: Tokens = None) -> tuple[list[int], list[int]]:
+def lengths(name: str, examples: Sequence[Example], hypotheses: Labels = None) -> tuple[list[int], list[int]]:
     """How many queries and keys each example has in the maps of this name, a field of `Maps`."""
     sources = [len(example.source_tokens) for example in examples]
     targets = [len(example.target_tokens) for example in examples]
@@ -63,7 +192,7 @@ def lengths(name: str, examples: Sequence[Example], hypotheses: Tokens = None) -
     return sources if name.startswith("encoder") else targets, targets if name.startswith("decoder") else sources
 
 
-def visible(name: str, examples: Sequence[Example], hypotheses: Tokens = None) -> NDArray[np.bool_]:
+def visible(name: str, examples: Sequence[Example], hypotheses: Labels = None) -> NDArray[np.bool_]:
     """Which cells may hold weight, (examples, query, key): not padding, not later ones."""
     queries, keys = (
         np.arange(max(numbers)) < np.array(numbers)[:, None] for numbers in lengths(name, examples, hypotheses)
@@ -72,7 +201,7 @@ def visible(name: str, examples: Sequence[Example], hypotheses: Tokens = None) -
     return np.tril(cells) if name.startswith("decoder") else cells
 
 
-def fit(maps: Maps, examples: Sequence[Example], model: Mapping[str, int], hypotheses: Tokens) -> Maps:
+def fit(maps: Maps, examples: Sequence[Example], model: Mapping[str, int], hypotheses: Labels) -> Maps:
     """Cut to the longest example, hidden cells exactly zero.
 
     Raises:
@@ -93,7 +222,7 @@ def fit(maps: Maps, examples: Sequence[Example], model: Mapping[str, int], hypot
     return Maps(**fitted)
 
 
-def _shape(name: str, examples: Sequence[Example], model: Mapping[str, int], hypotheses: Tokens) -> tuple[int, ...]:
+def _shape(name: str, examples: Sequence[Example], model: Mapping[str, int], hypotheses: Labels) -> tuple[int, ...]:
     num_layers = model["num_encoder_layers" if name.startswith("encoder") else "num_decoder_layers"]
     queries, keys = lengths(name, examples, hypotheses)
     return len(examples), num_layers, model["num_heads"], max(queries), max(keys)
@@ -106,7 +235,7 @@ def write_maps(stream: BinaryIO, maps: Maps) -> Maps:
     return Maps(**{name: array.astype(np.float32) for name, array in halves.items()})
 
 
-def read_maps(file: Path, examples: Sequence[Example], model: Mapping[str, int], hypotheses: Tokens) -> Maps:
+def read_maps(file: Path, examples: Sequence[Example], model: Mapping[str, int], hypotheses: Labels) -> Maps:
     """What `write_maps` wrote, of these examples and this model: nothing is unpacked that is larger than they need.
 
     Raises:

@@ -12,12 +12,12 @@ from torch import Tensor
 from seq2see.atomic_write import read_json
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
-from seq2see.decoding import TranslatedLine, TranslationModel
+from seq2see.decoding import TranslatedLine, Translation, TranslationModel
 from seq2see.decoding.hypothesis import next_log_probs
 from seq2see.evaluation import Evaluation
+from seq2see.maps.arrays import DIMENSIONS, Example
 from seq2see.maps.capture import capture_with_logits
-from seq2see.maps.index import DIMENSIONS, Example
-from seq2see.maps.links import Link, LinkCounts, Rows, count_links, links_in, word_weights
+from seq2see.maps.links import Link, LinkCounts, Rows, count_links, word_weights
 from seq2see.maps.measures import choose_head
 from seq2see.options import TokenizerKind
 from seq2see.tasks import Pair
@@ -124,7 +124,7 @@ def links_of(trained: TranslationModel, source: str, target_ids: Sequence[int], 
     if not source_words or not target_words:
         return []
     words = word_weights(weights, source_words=source_words, target_words=target_words)
-    return [(int(chosen), target) for target, chosen in enumerate(links_in(words))]
+    return [(int(chosen), target) for target, chosen in enumerate(words.argmax(-1))]
 
 
 def word_numbers(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
@@ -149,20 +149,17 @@ def with_details(trained: TranslationModel, lines: Sequence[TranslatedLine], hea
     """The lines, as a model gives them, with tokens, log-probabilities and the links of this head."""
     asked = [(line.ids, found.ids) for line in lines for found in line.translations]
     seen = iter(looked_at(trained, asked, head))
-    detailed = []
-    for line in lines:
-        own = []
-        for found, (log_probs, weights) in zip(line.translations, seen, strict=False):
-            own.append(
-                replace(
-                    found,
-                    tokens=labels_of(trained.target_tokenizer, found.ids, ended=found.ended),
-                    log_probs=tuple(log_probs[: len(found.ids) + found.ended]),
-                    links=tuple(links_of(trained, line.source, found.ids, weights)),
-                )
-            )
-        detailed.append(replace(line, translations=tuple(own)))
-    return detailed
+
+    def detailed(line: TranslatedLine, found: Translation) -> Translation:
+        log_probs, weights = next(seen)
+        return replace(
+            found,
+            tokens=labels_of(trained.target_tokenizer, found.ids, ended=found.ended),
+            log_probs=tuple(log_probs[: len(found.ids) + found.ended]),
+            links=tuple(links_of(trained, line.source, found.ids, weights)),
+        )
+
+    return [replace(line, translations=tuple(detailed(line, own) for own in line.translations)) for line in lines]
 
 
 def labels_of(tokenizer: Tokenizer, ids: Sequence[int], *, ended: bool = True) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Attention weights of a model, by a pass of their own over the same weights: training never pays for them."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
+from functools import partial
 
 import numpy as np
 import torch
@@ -38,14 +38,37 @@ def capture_with_logits(model: Transformer, batch: Batch, *, norms: bool = False
     device = next(model.parameters()).device
     src_mask, tgt_mask = batch.src_mask, batch.tgt_out != PAD
     masks = {"encoder": (src_mask, src_mask), "decoder": (tgt_mask, tgt_mask), "cross": (tgt_mask, src_mask)}
+    # by kind in the order of the calls: weights (B, H, T, S), and what `value_norms` gives (B, H, S)
+    weights: dict[str, list[Tensor]] = {kind: [] for kind in masks}
+    lengths: dict[str, list[Tensor]] = {kind: [] for kind in masks}
+
+    def ask(module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        return args, {**kwargs, "need_weights": True}
+
+    def keep(kind: str, module: MultiHeadAttention, args: tuple, output: tuple[Tensor, Tensor]) -> None:
+        weights[kind].append(output[1])
+        if norms:
+            lengths[kind].append(value_norms(module, args[2]))
+
     with ExitStack() as stack:
         stack.enter_context(evaluation_mode(model))
-        found = {kind: stack.enter_context(collected(model, kind, norms=norms)) for kind in masks}
+        for kind in masks:
+            for layer in dict.fromkeys(attention_layers(model, kind)):  # shared layers once
+                asked = layer.attention.register_forward_pre_hook(ask, with_kwargs=True)
+                kept = layer.attention.register_forward_hook(partial(keep, kind))
+                stack.callback(asked.remove)
+                stack.callback(kept.remove)
         logits = model(batch.src.to(device), src_mask.to(device), batch.tgt_in.to(device))
-    named: dict[str, NDArray] = {}
+    maps: dict[str, NDArray] = {}
     for kind, (query_mask, key_mask) in masks.items():
-        named |= _named(kind, found[kind], query_mask, key_mask)
-    return Maps(**named), logits
+        real = (query_mask[:, :, None] & key_mask[:, None, :]).numpy()[:, None, None]
+        stacked = torch.stack(weights[kind], dim=1).float().cpu().numpy()  # (B, layers, H, T, S)
+        maps[kind] = np.where(real, stacked, np.float32(0))
+        if norms:
+            added = maps[kind] * torch.stack(lengths[kind], dim=1).cpu().numpy()[:, :, :, None]
+            sums = added.sum(-1, keepdims=True)
+            maps[f"{kind}_norm"] = np.divide(added, sums, out=np.zeros_like(added), where=sums > 0)
+    return Maps(**maps), logits
 
 
 def snapshot(model: Transformer, batch: Batch, *, limit: LengthLimit) -> tuple[Maps, list[Hypothesis]]:
@@ -80,32 +103,6 @@ def attention_layers(model: Transformer, kind: str) -> list[AttentionLayer]:
     return [getattr(layer, name) for layer in (model.encoder_layers if kind == "encoder" else model.decoder_layers)]
 
 
-Collected = list[tuple[Tensor, Tensor | None]]
-"""In the order of the calls: weights (B, H, T, S), and the norm of what each key would give each head (B, H, S)."""
-
-
-@contextmanager
-def collected(model: Transformer, kind: str, *, norms: bool) -> Iterator[Collected]:
-    """What attention of this kind does in each layer while this lasts; without `norms`, weights alone."""
-    found: Collected = []
-
-    def ask(module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        return args, {**kwargs, "need_weights": True}
-
-    def keep(module: MultiHeadAttention, args: tuple, output: tuple[Tensor, Tensor]) -> None:
-        found.append((output[1], value_norms(module, args[2]) if norms else None))
-
-    handles = []
-    for layer in dict.fromkeys(attention_layers(model, kind)):  # shared layers once
-        handles.append(layer.attention.register_forward_pre_hook(ask, with_kwargs=True))
-        handles.append(layer.attention.register_forward_hook(keep))
-    try:
-        yield found
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 def value_norms(attention: MultiHeadAttention, value: Tensor) -> Tensor:
     """The length of `f(x) = (x W_v + b_v) W_o` for each key and head: what a weight of 1 would add to the output.
 
@@ -117,16 +114,3 @@ def value_norms(attention: MultiHeadAttention, value: Tensor) -> Tensor:
     out = attention.out_proj.weight.float().unflatten(1, (attention.num_heads, -1))  # (D, H, K)
     products = torch.einsum("dhk,dhl->hkl", out, out)  # |v W|^2 = v (W W^T) v^T, without vectors of width D
     return ((values @ products) * values).sum(-1).clamp(min=0).sqrt()
-
-
-def _named(kind: str, found: Collected, query_mask: Tensor, key_mask: Tensor) -> dict[str, NDArray]:
-    """Layers stacked (B, layers, H, query, key), without padding; norms, if there are any, as shares of their row."""
-    real = (query_mask[:, :, None] & key_mask[:, None, :]).numpy()[:, None, None]
-    weights = torch.stack([layer for layer, _ in found], dim=1).float().cpu().numpy()
-    maps = {kind: np.where(real, weights, np.float32(0))}
-    lengths = [length for _, length in found if length is not None]
-    if lengths:
-        added = maps[kind] * torch.stack(lengths, dim=1).cpu().numpy()[:, :, :, None]
-        sums = added.sum(-1, keepdims=True)
-        maps[f"{kind}_norm"] = np.divide(added, sums, out=np.zeros_like(added), where=sums > 0)
-    return maps

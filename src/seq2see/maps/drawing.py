@@ -62,11 +62,9 @@ class Choice:
     @property
     def view(self) -> Mapping[str, str | int]:
         """The page's view that is nearest, as its address names it: the page has no means, so it shows head 1."""
-        view: dict[str, str | int] = {"kind": self.kind.value, "layer": self.place.layer + 1}
-        view["head"] = (self.place.head or 0) + 1
-        if self.step is not None:
-            view["step"] = self.step
-        return view | {"cells": "norms"} if self.norms else view
+        place = {"kind": self.kind.value, "layer": self.place.layer + 1, "head": (self.place.head or 0) + 1}
+        step = {} if self.step is None else {"step": self.step}
+        return {**place, **step, **({"cells": "norms"} if self.norms else {})}
 
     def __str__(self) -> str:
         return f"{self.name} ({self.reason})" if self.reason else self.name
@@ -101,10 +99,9 @@ def labelled_maps(log: StoredLog, choice: Choice) -> list[LabelledMap]:
     maps, stored = log.maps(step).named(), log.at(step)
     found = []
     for number, example in enumerate(log.examples):
-        said = None if stored.hypotheses is None else stored.hypotheses[number]
-        is_given = example.reference is not None
-        sides = {kind.value: ("given", example.reference) if is_given else ("output", said)}
-        sides |= {f"{kind.value}_free": ("output", said)}
+        output = "output", None if stored.hypotheses is None else stored.hypotheses[number]
+        given = output if example.reference is None else ("given", example.reference)
+        sides = {kind.value: given, f"{kind.value}_free": output}
         if kind is AttentionKind.encoder:
             sides = {kind.value: ("source", None)}
         for name, (text, target) in sides.items():
@@ -177,8 +174,8 @@ def heat_map(weights: NDArray, row_labels: Sequence[str], column_labels: Sequenc
         header = [some] if fits else zip(*(label[:height].rjust(height) for label in some), strict=True)
         lines += [" " * (left + 1) + gap.join(map(set_cell_size, line, sizes)) for line in header]
         for label, row in zip(rows, weights[:, start : start + num_fitting], strict=True):
-            cells = (_shade(weight) * size for weight, size in zip(row, sizes, strict=False))
-            lines.append(f"{label} {gap.join(cells)}")
+            shades = (next((shade for least, shade in LEVELS if weight >= least), "?") for weight in row)  # ? is NaN
+            lines.append(f"{label} {gap.join(map(str.__mul__, shades, sizes))}")
     return "\n".join(line.rstrip() for line in [*lines, LEGEND])
 
 
@@ -189,10 +186,6 @@ def cut(text: str, width: int) -> str:
     return set_cell_size(text, width - 1) + "…" if width else ""
 
 
-def _shade(weight: np.floating) -> str:
-    return next((shade for least, shade in LEVELS if weight >= least), "?")  # NaN is not at least anything
-
-
 def _printable(label: str) -> str:
     letters = unicodedata.normalize("NFC", label) if label != " " else "␣"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in letters)
@@ -200,8 +193,10 @@ def _printable(label: str) -> str:
 
 def svg_figure(maps: Sequence[LabelledMap], choice: Choice) -> str:
     """All maps below each other in the page's colours, as an XML document; it needs no script, font or other file."""
+    legend = [_square(10 * step, 0, 10, 8, _colour(step / 20)) for step in range(21)]
+    legend += [_text(text, x, 24, size=11) for text, x in (("0", 0), ("0.5", 100), ("1", 200))]
     panels, top, width = [_text(choice.name, MARGIN, MARGIN + FONT, size=17)], 2 * MARGIN + FONT, _room(choice.name, 17)
-    for panel, panel_width, height in [*map(_panel, maps), _legend()]:
+    for panel, panel_width, height in [*map(_panel, maps), ("".join(legend), 210, 26)]:
         panels.append(f'<g transform="translate({MARGIN} {top})">{panel}</g>')
         top, width = top + height + MARGIN, max(width, panel_width)
     width += 2 * MARGIN
@@ -233,12 +228,6 @@ def _panel(own: LabelledMap) -> tuple[str, int, int]:
         parts.append(_square(left + key * cell, top + query * cell, side, side, colour))
     width = max(left + len(keys) * cell, *(_room(line, 15) for line in own.heading))
     return "".join(parts), width, top + len(queries) * cell
-
-
-def _legend() -> tuple[str, int, int]:
-    steps = [_square(10 * step, 0, 10, 8, _colour(step / 20)) for step in range(21)]
-    numbers = [_text(text, x, 24, size=11) for text, x in (("0", 0), ("0.5", 100), ("1", 200))]
-    return "".join(steps + numbers), 210, 26
 
 
 def _colour(weight: float) -> str:

@@ -100,19 +100,11 @@ def _membership(words: Sequence[int]) -> NDArray[np.float32]:
     return (np.arange(numbers.max(initial=-1) + 1)[:, None] == numbers).astype(np.float32)
 
 
-def links_in(words: NDArray) -> NDArray[np.int64]:
-    """For each target word the source word that it attends to most, the first of equals, (..., target words).
-
-    EOS is left out on both sides: its row is not asked and its column cannot be chosen. Punctuation is a word like any
-    other.
-    """
-    return words.argmax(-1)
-
-
 def count_links(words: NDArray, sure: Collection[Link]) -> LinkCounts:
     """How good the links in one sentence's `word_weights` (..., target words, source words) are, for each head.
 
-    A target word without a true link still predicts one and pays for it.
+    Each target word is linked to the source word that it attends to most, the first of equals: one without a true link
+    pays for it. EOS is left out on both sides; punctuation is a word like any other.
     """
     *heads, num_targets, num_sources = words.shape
     if not num_sources or not num_targets:
@@ -120,7 +112,7 @@ def count_links(words: NDArray, sure: Collection[Link]) -> LinkCounts:
     is_sure = np.zeros((num_targets, num_sources), dtype=bool)
     for source, target in sure:
         is_sure[target, source] = True
-    hits = is_sure[np.arange(num_targets), links_in(words)].sum(-1)
+    hits = is_sure[np.arange(num_targets), words.argmax(-1)].sum(-1)
     return LinkCounts(hits, hits, np.full(heads, num_targets), np.full(heads, is_sure.sum()))
 
 
@@ -137,21 +129,14 @@ class SentenceLinks(NamedTuple):
 
 
 def parse_links(text: str) -> SentenceLinks:
-    """The links of one line, between white space.
-
-    Raises:
-        ValueError: something in it is no link.
-    """
-    sure, possible = set(), set()
+    """The links of one line, between white space; a ValueError if something in it is no link."""
+    links = []
     for entry in text.split():
         found = _LINK.fullmatch(entry)
         if found is None:
             raise ValueError(f"{entry!r} is no link: write i-j (sure), ipj or i?j (possible), one space between links")
-        link = int(found[1]), int(found[3])
-        possible.add(link)
-        if found[2] == "-":
-            sure.add(link)
-    return SentenceLinks(frozenset(sure), frozenset(possible))
+        links.append((found[2] == "-", (int(found[1]), int(found[3]))))
+    return SentenceLinks(frozenset(link for is_sure, link in links if is_sure), frozenset(link for _, link in links))
 
 
 def read_links(path: str | Path) -> list[SentenceLinks]:
@@ -220,32 +205,23 @@ def grow_diag_final_and(forward: frozenset[Link], backward: frozenset[Link]) -> 
         Koehn et al. 2005, "Edinburgh System Description for the 2005 IWSLT Speech Translation Evaluation".
     """
     union, result = forward | backward, set(forward & backward)
-    sources, targets = {source for source, _ in result}, {target for _, target in result}
-
-    def add(link: Link) -> None:
-        result.add(link)
-        sources.add(link[0])
-        targets.add(link[1])
-
-    in_order = sorted(union, key=_by_target)
-    grown = True
-    while grown:
-        grown = False
-        for source, target in in_order:
+    before = None
+    while before != len(result):
+        before = len(result)
+        for source, target in sorted(union, key=lambda link: link[::-1]):
             if (source, target) not in result:
                 continue
             for across, down in _NEIGHBOURS:
                 link = (source + across, target + down)
-                is_free = link[0] not in sources or link[1] not in targets
-                if is_free and link in union and link not in result:
-                    add(link)
-                    grown = True
+                if link in union and link not in result and not all(_linked(link, result)):
+                    result.add(link)
     for direction in (forward, backward):
-        for source, target in sorted(direction, key=_by_target):
-            if source not in sources and target not in targets:
-                add((source, target))
+        for link in sorted(direction, key=lambda link: link[::-1]):
+            if not any(_linked(link, result)):
+                result.add(link)
     return frozenset(result)
 
 
-def _by_target(link: Link) -> tuple[int, int]:
-    return link[1], link[0]
+def _linked(link: Link, links: Collection[Link]) -> tuple[bool, bool]:
+    """Whether its source word and its target word have a link."""
+    return any(source == link[0] for source, _ in links), any(target == link[1] for _, target in links)

@@ -16,11 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.maps.arrays import KINDS, Maps, lengths
-from seq2see.maps.index import Example
+from seq2see.maps.arrays import KINDS, Example, Maps, lengths
 from seq2see.maps.links import Link, LinkCounts, Rows, count_links, word_weights
-
-BEST_RATE = "attention/cross_alignment_error_rate"  # to loggers: of the best head
 
 
 def choose_head(error_rates: NDArray) -> tuple[int, int]:
@@ -36,24 +33,12 @@ def entropy(weights: NDArray) -> NDArray:
     return -(safe * np.log(safe)).sum(-1)
 
 
-def effective_keys(weights: NDArray) -> NDArray:
-    """The number of equal shares with the same entropy as each row (its perplexity), (..., query)."""
-    return np.exp(entropy(weights))
+def mean_over_rows(values: NDArray, lengths: Sequence[int] | NDArray) -> NDArray[np.float64]:
+    """(examples, layers, heads, query) to (layers, heads): the mean over each example's first `lengths` rows.
 
-
-def confidence(weights: NDArray) -> NDArray:
-    """The largest weight of each row, (..., query): Voita et al. 2019, who leave EOS out; here it counts."""
-    return weights.max(-1)
-
-
-def mean_over_rows(values: NDArray, lengths: Sequence[int]) -> NDArray[np.float64]:
-    """(examples, layers, heads, query) to (layers, heads): the mean over each example's first `lengths` rows."""
+    NaN without any.
+    """
     real = np.arange(values.shape[-1]) < np.asarray(lengths)[:, None]
-    return _mean_where(values, real)
-
-
-def _mean_where(values: NDArray, real: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The mean over the rows that are real (examples, query); NaN without any."""
     count = real.sum()
     total = (values * real[:, None, None, :].astype(np.float64)).sum((0, 3))
     return total / count if count else np.full(values.shape[1:3], np.nan)
@@ -66,8 +51,7 @@ def offset_share(weights: NDArray, lengths: Sequence[int], offset: int) -> NDArr
     """
     size = weights.shape[-1]
     queries = np.arange(max(0, -offset), min(size, size - offset))
-    real = queries + max(0, offset) < np.asarray(lengths)[:, None]
-    return _mean_where(weights[..., queries, queries + offset], real)
+    return mean_over_rows(weights[..., queries, queries + offset], np.asarray(lengths) - abs(offset))
 
 
 def key_mass(weights: NDArray, query_lengths: Sequence[int], keys: Sequence[int]) -> NDArray[np.float64]:
@@ -200,8 +184,8 @@ def _measure(kind: str, weights: NDArray, before: NDArray | None, examples: Sequ
     queries, keys = lengths(kind, examples)
     columns = {
         "entropy": mean_over_rows(entropy(weights), queries),
-        "effective_keys": mean_over_rows(effective_keys(weights), queries),
-        "confidence": mean_over_rows(confidence(weights), queries),
+        "effective_keys": mean_over_rows(np.exp(entropy(weights)), queries),  # equal shares of the same entropy
+        "confidence": mean_over_rows(weights.max(-1), queries),  # here EOS counts, unlike in Voita et al. 2019
         "sink_mass": sink_mass(weights, queries),
         "diagonality": diagonality(weights, queries, keys),
         "coverage": coverage(weights, keys),
@@ -278,13 +262,11 @@ def diagonal_map(num_targets: int, num_sources: int) -> NDArray[np.float32]:
 def summary(rows: Sequence[MeasureRow]) -> dict[str, float]:
     """A few numbers of one step for a logger: the best head's alignment error, and means over heads."""
     columns = {f"attention/{kind}_entropy": [row.entropy for row in rows if row.kind == kind] for kind in KINDS}
-    columns |= {"attention/drift": [row.drift for row in rows], BEST_RATE: [row.alignment_error_rate for row in rows]}
+    columns["attention/drift"] = [row.drift for row in rows]
     known = {name: [value for value in column if math.isfinite(value)] for name, column in columns.items()}
-    return {
-        name: min(values) if name == BEST_RATE else sum(values) / len(values)
-        for name, values in known.items()
-        if values
-    }
+    numbers = {name: sum(values) / len(values) for name, values in known.items() if values}
+    rates = [row.alignment_error_rate for row in rows if math.isfinite(row.alignment_error_rate)]
+    return numbers | ({"attention/cross_alignment_error_rate": min(rates)} if rates else {})
 
 
 def write_table(rows: Sequence[MeasureRow]) -> str:
@@ -304,13 +286,14 @@ def read_table(file: Path) -> list[MeasureRow]:
     with file.open(encoding="utf-8", newline="") as stream:
         reader = csv.DictReader(stream)
         try:
-            return [_parse(line) for line in reader]
+            return [
+                MeasureRow(
+                    *(int(line["step"]), line["kind"], int(line["layer"]), int(line["head"])),
+                    *(float(line[name]) if line.get(name) else math.nan for name in MEASURES),
+                )
+                for line in reader
+            ]
         except (KeyError, TypeError, ValueError, csv.Error) as error:
             raise ValueError(
                 f"{file}, line {reader.line_num}: not a row of measures ({error!r}); delete the file, the maps are kept"
             ) from error
-
-
-def _parse(line: dict[str, str]) -> MeasureRow:
-    values = [float(line[name]) if line.get(name) else math.nan for name in MEASURES]
-    return MeasureRow(int(line["step"]), line["kind"], int(line["layer"]), int(line["head"]), *values)

@@ -14,8 +14,7 @@ from typing import Self
 
 from seq2see.atomic_write import whole_binary_file, write_bytes
 from seq2see.maps import arrays
-from seq2see.maps.arrays import Maps
-from seq2see.maps.index import DIMENSIONS, Example, Index, StoredStep, read_index, step_file_name, write_index
+from seq2see.maps.arrays import DIMENSIONS, Example, Index, Maps, StoredStep
 from seq2see.maps.measures import HeadEffects, MeasureRow, read_table, table_of, write_table
 
 
@@ -93,7 +92,7 @@ class StoredLog:
         """
         for place in (Path(folder) / "attention", Path(folder)):
             if (place / "index.json").is_file():
-                return cls(place, read_index(place / "index.json"))
+                return cls(place, arrays.read_index(place / "index.json"))
         raise ValueError(
             f"{folder}: no attention log here (no index.json);"
             " give a run folder trained with attention_log.enabled=true"
@@ -134,10 +133,6 @@ class StoredLog:
         except ValueError as error:
             raise ValueError(f"{error}; delete it and its entry in index.json, or log the run again") from error
 
-    def lengths(self, name: str, step: int) -> tuple[list[int], list[int]]:
-        """How many queries and how many keys each example has in these maps; `name` is a field of `Maps`."""
-        return arrays.lengths(name, self.examples, self.at(step).hypothesis_tokens)
-
     def measures(self) -> list[MeasureRow]:
         """The measures, one row for each step, kind, layer and head, of all steps ever appended."""
         if self.folder is None or self._table:
@@ -169,30 +164,22 @@ class StoredLog:
         Raises:
             ValueError: shapes do not fit the examples and the model, or there is not one hypothesis an example.
         """
-        for texts in (hypotheses, hypothesis_tokens):
-            if texts is not None and len(texts) != len(self.examples):
+        for said in (hypotheses, hypothesis_tokens):
+            if said is not None and len(said) != len(self.examples):
                 raise ValueError(
-                    f"step {step}: {len(texts)} hypotheses for {len(self.examples)} examples; give one each"
+                    f"step {step}: {len(said)} hypotheses for {len(self.examples)} examples; give one each"
                 )
         maps = arrays.fit(maps, self.examples, self.model, hypothesis_tokens)
         self.forget_after(step - 1)
-        previous = None
-        if self.steps:
-            last = self.steps[-1]
-            previous = self._maps[last] if last in self._maps else self.maps(last)
+        previous = (self._maps.get(self.steps[-1]) or self.maps(self.steps[-1])) if self.steps else None
         self._table = [*self.measures(), *table_of(step, maps, previous, self.examples, effects)]
-        stored = StoredStep(
-            step,
-            epoch,
-            dict(scores or {}),
-            None if hypotheses is None else tuple(hypotheses),
-            None if hypothesis_tokens is None else tuple(map(tuple, hypothesis_tokens)),
-        )
+        texts = None if hypotheses is None else tuple(hypotheses)
+        tokens = None if hypothesis_tokens is None else tuple(map(tuple, hypothesis_tokens))
         if self.folder is not None:
             self._maps.clear()
             with whole_binary_file(self._step_file(step)) as stream:
                 maps = arrays.write_maps(stream, maps)  # as read again, so that drift agrees in a run that goes on
-        self._maps[step], self._steps[step] = maps, stored
+        self._maps[step], self._steps[step] = maps, StoredStep(step, epoch, dict(scores or {}), texts, tokens)
         self._write(stale=self._thin())
 
     def forget_after(self, step: int) -> None:
@@ -227,13 +214,13 @@ class StoredLog:
             return
         write_bytes(self.folder / "metrics.csv", write_table(self._table).encode())
         index = Index(self.model, self.max_megabytes, self.examples, tuple(self.history))
-        write_index(self.folder / "index.json", index)
+        arrays.write_index(self.folder / "index.json", index)
         for step in stale:
             self._step_file(step).unlink(missing_ok=True)
 
     def _step_file(self, step: int) -> Path:
         assert self.folder is not None
-        return self.folder / step_file_name(step)
+        return self.folder / arrays.step_file_name(step)
 
 
 def densest_step(steps: Sequence[int], kept: Collection[int | str] = ()) -> int:

@@ -13,6 +13,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,9 +29,6 @@ SEEN = 0.2  # attention that a source word must get, summed over all rows, to co
 GRID = np.linspace(0, 1, 101)  # places in the source, from its beginning to its end
 NORMAL = 1.959964  # standard deviations on either side that hold 95 %
 
-Candidate = tuple[str, float]
-"""A token and its probability."""
-
 
 @dataclass(frozen=True)
 class Side:
@@ -39,7 +37,7 @@ class Side:
     text: str
     tokens: tuple[str, ...]  # labels for people, "<eos>" last
     probabilities: tuple[float, ...]  # of each token, given those before it
-    candidates: tuple[tuple[Candidate, ...], ...]  # for each place the most probable tokens, falling
+    candidates: tuple[tuple[tuple[str, float], ...], ...]  # for each place the most probable tokens, falling
     cross: NDArray  # weights (layers, H, T, S), both with EOS
 
 
@@ -111,18 +109,21 @@ def differences(text: str, other: str) -> list[tuple[str, bool]]:
     )
     own, others = re.findall(pattern, text), re.findall(pattern, other)
     matcher = difflib.SequenceMatcher(None, [part.strip() for part in own], [part.strip() for part in others], False)
-    parts: list[tuple[str, bool]] = []
-    for name, start, end, _, _ in matcher.get_opcodes():
-        if end == start:
-            continue
-        part, differs = "".join(own[start:end]), name != "equal"
-        if parts and parts[-1][1] == differs:
-            part = parts.pop()[0] + part
-        parts.append((part, differs))
-    return parts
+    found = ((own[start:end], name != "equal") for name, start, end, _, _ in matcher.get_opcodes())
+    parts = [("".join(some), differs) for some, differs in found if some]
+    grouped = groupby(parts, key=lambda part: part[1])
+    return [("".join(part for part, _ in group), differs) for differs, group in grouped]
 
 
 def _case(case: Case) -> dict[str, Any]:
+    def side(own: Side, other: Side) -> dict[str, Any]:
+        return {
+            "parts": differences(own.text, other.text),
+            "tokens": own.tokens,
+            "probabilities": [round(value, 4) for value in own.probabilities],
+            "candidates": [[(token, round(value, 4)) for token, value in place] for place in own.candidates],
+        }
+
     return {
         "line": case.line,
         "group": case.group,
@@ -131,8 +132,8 @@ def _case(case: Case) -> dict[str, Any]:
         "right": case.right,
         "ended": case.ended,
         "logProb": round(case.log_prob, 4),
-        "output": _side(case.output, case.reference),
-        "reference": _side(case.reference, case.output),
+        "output": side(case.output, case.reference),
+        "reference": side(case.reference, case.output),
         "flags": {name: round(value, 4) for name, value in case.flags._asdict().items()},
         "unattended": case.unattended,
         "hypotheses": [
@@ -146,15 +147,6 @@ def _case(case: Case) -> dict[str, Any]:
             for own in case.hypotheses
         ],
         "maps": page.pack([case.output.cross, case.reference.cross]),
-    }
-
-
-def _side(side: Side, other: Side) -> dict[str, Any]:
-    return {
-        "parts": differences(side.text, other.text),
-        "tokens": side.tokens,
-        "probabilities": [round(value, 4) for value in side.probabilities],
-        "candidates": [[(token, round(value, 4)) for token, value in place] for place in side.candidates],
     }
 
 
@@ -219,7 +211,11 @@ def predicts(values: Sequence[float], wrong: Sequence[bool]) -> dict[str, Any]:
         return {"area_under_curve": None, "interval": None, "verdict": verdict}
     below = np.searchsorted(good, bad, "left") + np.searchsorted(good, bad, "right")
     area = float(below.sum()) / (2 * len(bad) * len(good))
-    low, high = _interval(area, len(bad), len(good))
+    true = np.linspace(0, 1, 100_001)  # those that the measured one is not too far from are in the interval
+    extra = (len(bad) + len(good)) / 2 - 1
+    variance = 1 + extra * ((1 - true) / (2 - true) + true / (1 + true))
+    near = true[np.abs(area - true) <= NORMAL * np.sqrt(true * (1 - true) * variance / (len(bad) * len(good)))]
+    low, high = float(near.min(initial=area)), float(near.max(initial=area))
     if low <= 0.5 <= high:
         verdict = "does not predict wrong outputs"
     elif low > 0.5:
@@ -227,16 +223,6 @@ def predicts(values: Sequence[float], wrong: Sequence[bool]) -> dict[str, Any]:
     else:
         verdict = "is lower for wrong outputs, the other way round than meant"
     return {"area_under_curve": area, "interval": [low, high], "verdict": verdict}
-
-
-def _interval(area: float, num_bad: int, num_good: int) -> tuple[float, float]:
-    """The least and the largest true area that the measured one is not too far from."""
-    true = np.linspace(0, 1, 100_001)
-    extra = (num_bad + num_good) / 2 - 1
-    variance = 1 + extra * ((1 - true) / (2 - true) + true / (1 + true))
-    deviations = np.sqrt(true * (1 - true) * variance / (num_bad * num_good))
-    near = true[np.abs(area - true) <= NORMAL * deviations]
-    return float(near.min(initial=area)), float(near.max(initial=area))
 
 
 def report(flags: Sequence[Flags], wrong: Sequence[bool]) -> dict[str, dict[str, Any]]:

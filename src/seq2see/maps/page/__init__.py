@@ -15,32 +15,18 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.maps.arrays import KINDS
+from seq2see.maps.arrays import KINDS, lengths
 from seq2see.maps.measures import MEASURES, baselines
 from seq2see.maps.store import StoredLog, densest_step
 
 # In the order in which they are joined into one script: what a file uses at load time stands above it.
-SCRIPTS = (
-    "dom.js",
-    "data.js",
-    "colour.js",
-    "labels.js",
-    "state.js",
-    "heatmap.js",
-    "lines.js",
-    "heads.js",
-    "reading.js",
-    "timeline.js",
-    "export.js",
-    "controls.js",
-    "main.js",
-)
+SCRIPTS = "dom.js data.js colour.js labels.js state.js heatmap.js lines.js heads.js reading.js".split()
+SCRIPTS += "timeline.js export.js controls.js main.js".split()
 
 FOLDER = Path(__file__).parent
 
@@ -85,7 +71,16 @@ def render(
             }
             for example in log.examples
         ],
-        "steps": [_step(log, step) for step in packed],
+        "steps": [
+            {
+                "step": stored.step,
+                "epoch": _number(stored.epoch),
+                "scores": {name: _number(value) for name, value in stored.scores.items()},
+                "hypotheses": stored.hypotheses,
+                "hypothesisTokens": stored.hypothesis_tokens,
+            }
+            for stored in map(log.at, packed)
+        ],
         "numStored": len(log.steps),
         "measures": _measures(log, list(packed)),
         "baselines": {name: _number(value) for name, value in baselines(log.examples).items()},
@@ -98,8 +93,8 @@ def render(
 def _packed_steps(log: StoredLog, max_megabytes: float, kept: set[str | int]) -> dict[int, dict[str, str]]:
     """The maps of the steps that the page has room for; those to be kept are whole."""
     packed = {step: _pack(log, step) for step in log.steps}
-    whole = list(packed)  # steps with all their variants
-    while len(packed) > len(kept) and _size(packed.values()) > max_megabytes * 1e6:
+    whole, most = list(packed), max_megabytes * 1e6  # steps with all their variants; characters
+    while len(packed) > len(kept) and sum(len(own) for step in packed.values() for own in step.values()) > most:
         if len(whole) > len(kept):
             step = densest_step(whole, kept)
             whole.remove(step)
@@ -107,10 +102,6 @@ def _packed_steps(log: StoredLog, max_megabytes: float, kept: set[str | int]) ->
         else:
             del packed[densest_step(list(packed), kept)]
     return packed
-
-
-def _size(packed: Iterable[dict[str, str]]) -> int:
-    return sum(len(text) for variants in packed for text in variants.values())
 
 
 def _pack(log: StoredLog, step: int) -> dict[str, str]:
@@ -126,24 +117,13 @@ def _pack(log: StoredLog, step: int) -> dict[str, str]:
         names = [kind + suffix for kind in kinds]
         if not all(name in maps for name in names):
             continue
-        sizes = {name: list(zip(*log.lengths(name, step), strict=True)) for name in names}
+        sizes = [zip(*lengths(name, log.examples, log.at(step).hypothesis_tokens), strict=True) for name in names]
         packed[variant] = pack(
-            maps[name][index, ..., : sizes[name][index][0], : sizes[name][index][1]]
-            for index in range(len(log.examples))
-            for name in names
+            maps[name][index, ..., :queries, :keys]
+            for index, shapes in enumerate(zip(*sizes, strict=True))
+            for name, (queries, keys) in zip(names, shapes, strict=True)
         )
     return packed
-
-
-def _step(log: StoredLog, step: int) -> dict[str, Any]:
-    stored = log.at(step)
-    return {
-        "step": step,
-        "epoch": _number(stored.epoch),
-        "scores": {name: _number(value) for name, value in stored.scores.items()},
-        "hypotheses": stored.hypotheses,
-        "hypothesisTokens": stored.hypothesis_tokens,
-    }
 
 
 def _measures(log: StoredLog, steps: list[int]) -> dict[str, dict[str, list]]:
@@ -189,8 +169,8 @@ def assemble(template: Path, *, scripts: Sequence[Path], styles: Sequence[Path],
         title: what the browser's tab shows.
         data: for the script, as JSON that cannot end the element which holds it, whatever a token contains.
     """
-    script = "(() => {\n'use strict';\n" + "\n".join(map(_text, scripts)) + "\n})();\n"
-    style = "\n".join(map(_text, styles))
+    script, style = ("\n".join(file.read_text(encoding="utf-8") for file in files) for files in (scripts, styles))
+    script = "(() => {\n'use strict';\n" + script + "\n})();\n"
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}';"
         " base-uri 'none'; form-action 'none'"
@@ -198,11 +178,7 @@ def assemble(template: Path, *, scripts: Sequence[Path], styles: Sequence[Path],
     block = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e")
     title = html.escape(title, quote=False)
     parts = {"policy": policy, "title": title, "style": style, "data": block, "script": script}
-    return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], _text(template))
-
-
-def _text(file: Path) -> str:
-    return file.read_text(encoding="utf-8")  # any line ends become line feeds
+    return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], template.read_text(encoding="utf-8"))
 
 
 def _digest(text: str) -> str:

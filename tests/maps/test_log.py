@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from seq2see.maps.interop import from_arrays, from_hf
+from seq2see.maps import from_arrays, from_hf
 
 SOURCE, TARGET = ["the", "dog", "</s>"], ["der", "Hund", "da", "</s>"]
 
