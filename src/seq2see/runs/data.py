@@ -95,19 +95,19 @@ def read_pairs(other: OtherData, text: OtherText, options: TrainOptions, notes: 
     return pairs
 
 
-def keep_split_off(folder: Path, task: Task, options: TrainOptions) -> None:
+def keep_split_off(folder: Path, task: Task, options: Any) -> None:
     """Writes `valid.tsv` and `test.tsv` if they were split off a file, or came from a hub, so that these may go.
 
     Pairs that lines with tabs between cannot hold (a text may have a line end in it) make a `.jsonl` file instead.
     """
-    if not isinstance(options.task, FilesOptions | HubOptions):
+    if not isinstance(options, FilesOptions | HubOptions):
         return
     for split in ("valid", "test"):
         pairs = task.pairs(split)
-        if (isinstance(options.task, FilesOptions) and getattr(options.task, split) is not None) or not pairs:
+        if (isinstance(options, FilesOptions) and getattr(options, split) is not None) or not pairs:
             continue
         folder.mkdir(exist_ok=True)
-        num_tabs = 0 if options.task.features is None else 1  # tags, tab, source
+        num_tabs = 0 if options.features is None else 1  # tags, tab, source
         as_lines = all(_fits_a_line(pair, num_tabs) for pair in pairs)
         with whole_file(folder / f"{split}.{'tsv' if as_lines else 'jsonl'}") as file:
             for source, target, _ in pairs:
