@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.atomic_write import whole_file
-from seq2see.options import DataOptions, FilesOptions, HubOptions, OtherData, OtherText, Split, TrainOptions
+from seq2see.options import DataOptions, FilesOptions, HubOptions, Normalize, OtherData, OtherText, Split, TrainOptions
 from seq2see.tasks import Pair, Task, make_task
 from seq2see.tasks.paths import absolute, absolute_files, files_of
 
@@ -51,7 +51,7 @@ def pairs_of(
     if run is not None and isinstance(options.task, FilesOptions | HubOptions):
         for path in (run / "data" / f"{split.value}.tsv", run / "data" / f"{split.value}.jsonl"):
             if path.is_file():
-                return _read_kept(path, options)
+                return _read_kept(path, options.task, options.tokenizer.normalize)
     task = task_of(options)
     pairs = task.pairs(split.value)
     if notes is not None:
@@ -122,15 +122,14 @@ def _fits_a_line(pair: Pair, num_tabs: int) -> bool:
     return whole and source.count("\t") == num_tabs and not source.startswith("\ufeff")
 
 
-def _read_kept(path: Path, options: TrainOptions) -> Sequence[Pair]:
+def _read_kept(path: Path, task: FilesOptions | HubOptions, normalize: Normalize) -> Sequence[Pair]:
     """What `keep_split_off` has written."""
-    task = options.task
     kept = FilesOptions(train=str(path), test=str(path))
     if path.suffix == ".tsv" and task.features is None:
         kept = replace(kept, source=0, target=1)
     elif path.suffix == ".tsv":
         kept = replace(kept, source=1, target=2, features=0, features_separator=task.features_separator)
-    return make_task(kept, normalize=options.tokenizer.normalize).pairs("test")
+    return make_task(kept, normalize=normalize).pairs("test")
 
 
 def keep_files(folder: Path, task: FilesOptions) -> None:

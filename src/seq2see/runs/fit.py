@@ -161,20 +161,18 @@ def _quieten() -> None:
         warnings.filterwarnings("ignore", message=message)
 
 
-def _trainer(options: TrainerOptions, callbacks: list[Callback], loggers: list[Logger]) -> L.Trainer:
+def _trainer(chosen: TrainerOptions, callbacks: list[Callback], loggers: list[Logger]) -> L.Trainer:
     return L.Trainer(
-        accelerator=options.accelerator,
-        devices=options.devices
-        if isinstance(options.devices, list) and device_of(options.accelerator) == "cuda"
-        else 1,
+        accelerator=chosen.accelerator,
+        devices=chosen.devices if isinstance(chosen.devices, list) and device_of(chosen.accelerator) == "cuda" else 1,
         # Lightning's own would set the default dtype of all threads, and cast a checkpoint's weights on their way
-        precision="32-true" if options.precision in DTYPES else options.precision,
-        gradient_clip_val=options.gradient_clip_val,
-        gradient_clip_algorithm=options.gradient_clip_algorithm,
-        accumulate_grad_batches=options.accumulate_grad_batches,
-        limit_train_batches=options.limit_train_batches,
-        deterministic=options.deterministic,
-        detect_anomaly=options.detect_anomaly,
+        precision="32-true" if chosen.precision in DTYPES else chosen.precision,
+        gradient_clip_val=chosen.gradient_clip_val,
+        gradient_clip_algorithm=chosen.gradient_clip_algorithm,
+        accumulate_grad_batches=chosen.accumulate_grad_batches,
+        limit_train_batches=chosen.limit_train_batches,
+        deterministic=chosen.deterministic,
+        detect_anomaly=chosen.detect_anomaly,
         log_every_n_steps=1,  # `BetweenSteps` logs, and ends the run after a last validation
         max_epochs=-1,
         callbacks=callbacks,

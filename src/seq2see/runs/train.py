@@ -83,6 +83,7 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
     Raises:
         ValueError: the options or the data are wrong, or another process writes the run; no folder is left then,
             unless training had begun.
+        RunFailed: a loss or a gradient is not finite, or the disk is full.
     """
     _require_logger(options.logger)
     with ExitStack() as locks:
@@ -123,7 +124,7 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
                 except NotFinite as error:
                     result.steps = error.step
                     terminal.log_only(f"training pairs of the failed step: {error.ids}")
-                    raise _explained(error, folder, options.optim.lr) from error
+                    raise _not_finite(error, folder, options.optim.lr) from error
                 result.steps, result.best = outcome.steps, _best(outcome.best, options.training.select)
                 stop_if_asked()
                 result.cost = outcome.cost
@@ -247,7 +248,7 @@ def _go_on(earlier: ResumeState, changes: list[str], setup: TrainingSetup, termi
     return log
 
 
-def _explained(error: NotFinite, folder: RunFolder, lr: float | None) -> RunFailed:
+def _not_finite(error: NotFinite, folder: RunFolder, lr: float | None) -> RunFailed:
     return RunFailed(
         f"{error}. Its batch has {len(error.ids)} pairs, such as number {', '.join(map(str, error.ids[:5]))} of "
         "the training pairs (train.log names all). The weights before it are in "
