@@ -20,7 +20,7 @@ from seq2see.runs.prepare import prepare, train_loader
 imported = time.perf_counter()
 import seq2see.runs.train
 prepared = prepare(compose_options("train", json.loads(sys.argv[1])))
-next(iter(train_loader(prepared.options, prepared.train)))
+next(iter(train_loader(prepared.options.data, prepared.options.seed, prepared.train)))
 first = time.perf_counter()
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 found = {"imports": imported - begin, "seconds": first - begin, "bytes": peak, "pairs": len(prepared.train)}
@@ -31,11 +31,11 @@ if sys.argv[2] == "loader":
     def tokens_of(batch):
         return int(batch.src_mask.sum()) + int((batch.tgt_out != PAD).sum())
     start, tokens = time.perf_counter(), 0
-    for batch in itertools.islice(train_loader(prepared.options, prepared.train), 2000):
+    for batch in itertools.islice(train_loader(prepared.options.data, prepared.options.seed, prepared.train), 2000):
         tokens += tokens_of(batch)
     found["loader"] = tokens / (time.perf_counter() - start)
     model = prepared.trained.model.train()
-    batches = list(itertools.islice(train_loader(prepared.options, prepared.train), 12))
+    batches = list(itertools.islice(train_loader(prepared.options.data, prepared.options.seed, prepared.train), 12))
     for number, batch in enumerate(batches):
         if number == 2:
             start, tokens = time.perf_counter(), 0

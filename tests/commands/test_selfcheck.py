@@ -120,7 +120,7 @@ def data_that_show_the_label(patch: pytest.MonkeyPatch) -> None:
 
 
 def no_smoothing(self: TrainingModule, batch: Batch) -> Batch:
-    self.options = replace(self.options, optim=replace(self.options.optim, label_smoothing=0.0))
+    self.optim = replace(self.optim, label_smoothing=0.0)
     return batch
 
 

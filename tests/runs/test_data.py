@@ -42,7 +42,7 @@ def options_for(task):
 
 def kept(run, options, pairs):
     """The names of the files that a run keeps of validation pairs, which come back from them."""
-    keep_split_off(run / "data", Given(pairs), options)
+    keep_split_off(run / "data", Given(pairs), options.task)
     assert list(pairs_of(options, Split.valid, run=run)) == pairs
     return [path.name for path in (run / "data").iterdir()]
 
@@ -68,7 +68,7 @@ def test_given_files_are_not_copied_and_what_came_from_a_hub_is(tmp_path):
         ("files", FilesOptions(train="x.tsv", valid="valid.tsv"), ["test.tsv"]),
         ("hub", HubOptions(path="x", source=0, target=1), ["test.tsv", "valid.tsv"]),
     ):
-        keep_split_off(tmp_path / kind, Given([Pair("a", "b")], [Pair("c", "d")]), options_for(task))
+        keep_split_off(tmp_path / kind, Given([Pair("a", "b")], [Pair("c", "d")]), task)
         assert sorted(path.name for path in (tmp_path / kind).iterdir()) == names
 
 

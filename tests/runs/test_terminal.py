@@ -1,8 +1,6 @@
 """What a run says while it trains, and of its scores."""
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -60,5 +58,4 @@ def test_durations_are_written_as_people_say_them() -> None:
 )
 def test_a_line_of_scores_begins_with_those_that_say_most_and_fits_a_terminal(telling: list[str], line: str) -> None:
     scores = dict.fromkeys(["loss", "token_accuracy", "exact_match", "bleu", "chrf", "cer", "wer", "ser"], 0.5)
-    setup: Any = SimpleNamespace(telling_scores=telling)
-    assert scores_line(setup, scores) == line
+    assert scores_line(scores, telling) == line

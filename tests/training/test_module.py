@@ -60,7 +60,9 @@ def long_and_short(num_pairs: int) -> tuple[TrainingModule, EncodedPairs]:
 def module_of(prepared: TrainingSetup) -> TrainingModule:
     return TrainingModule(
         prepared.trained.model.double(),
-        prepared.options,
+        prepared.options.optim,
+        prepared.options.decode,
+        accumulate_grad_batches=1,
         budget=Budget(1),
         references=None,
         length_limit=prepared.trained.length_limit,
@@ -71,7 +73,7 @@ def module_of(prepared: TrainingSetup) -> TrainingModule:
 def gradients(module: TrainingModule, batches: list[Batch]) -> list[torch.Tensor]:
     """Of an optimiser step that accumulates these."""
     module.zero_grad()
-    module.options.trainer.accumulate_grad_batches = len(batches)
+    module.accumulate_grad_batches = len(batches)
     for number, batch in enumerate(batches):
         (module.training_step(batch, number) / len(batches)).backward()  # as Lightning does
     module.on_before_optimizer_step(torch.optim.SGD(module.parameters(), lr=0.0))

@@ -69,7 +69,7 @@ def _plain(prepared: Any) -> float:
     model, optim = prepared.trained.model.train(), prepared.options.optim
     optimizer = torch.optim.AdamW(model.parameters(), lr=optim.lr, betas=tuple(optim.betas), fused=True)
     ends = []
-    for batch in train_loader(prepared.options, prepared.train):
+    for batch in train_loader(prepared.options.data, prepared.options.seed, prepared.train):
         ends.append(time.perf_counter())
         result = objective_of(model, batch, smoothing=optim.label_smoothing)
         optimizer.zero_grad()

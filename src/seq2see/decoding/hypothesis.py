@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seq2see.options import Position, TrainOptions
+from seq2see.options import DecodeOptions, ModelOptions, Position
 from seq2see.text import BOS, PAD
 from seq2see.transformer import Transformer
 
@@ -74,10 +74,10 @@ class LengthLimit:
         return f"set a larger decode.max_length{most}"
 
 
-def bounded(limit: LengthLimit, options: TrainOptions) -> LengthLimit:
+def bounded(limit: LengthLimit, decode: DecodeOptions, model: ModelOptions) -> LengthLimit:
     """The limit with what was asked for, up or down, and no more than a learned table has positions."""
-    is_learned = options.model.position is Position.learned
-    return replace(limit, asked=options.decode.max_length, cap=options.model.max_positions if is_learned else None)
+    is_learned = model.position is Position.learned
+    return replace(limit, asked=decode.max_length, cap=model.max_positions if is_learned else None)
 
 
 @contextmanager

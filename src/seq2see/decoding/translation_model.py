@@ -138,7 +138,7 @@ class TranslationModel:
         """Sets the decoding keys that are given, over those of the run."""
         given = {name: value for name, value in vars(decode).items() if value is not None}
         self.options = replace(self.options, decode=replace(self.options.decode, **given))
-        self.length_limit = bounded(self.length_limit, self.options)
+        self.length_limit = bounded(self.length_limit, self.options.decode, self.options.model)
 
     def describe(self) -> dict[str, Any]:
         """What a checkpoint says beside its weights, in plain values."""
@@ -174,7 +174,8 @@ def load(path: str, *, average: int | None = None) -> TranslationModel:
     require_finite(content.file, weights)
     model = content.empty_model()
     model.load_state_dict(weights)
-    limit = bounded(LengthLimit(content.length_ratio, floor=content.length_floor), content.options)
+    limit = LengthLimit(content.length_ratio, floor=content.length_floor)
+    limit = bounded(limit, content.options.decode, content.options.model)
     return TranslationModel(content.options, *content.tokenizers, limit, model.eval(), content.step, file)
 
 

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -10,19 +10,30 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from seq2see.data import Batch
-from seq2see.runs.prepare import TrainingSetup, train_loader
+from seq2see.training.budget import Budget
 from seq2see.training.objective import objective_of
+from seq2see.transformer import Transformer
 
 NUM_TRIALS = 3  # batches whose time is measured, and whose operations are counted
 SIDE, PRODUCTS = 1024, 3  # of the square matrices whose products are the machine's peak
 ALL_ELSE = 1.15  # the optimiser, validations and logging, beside forward and backward
 
 
-def cost_of(setup: TrainingSetup, *, steps: int, tokens: int, seconds: float) -> dict[str, float | None]:
+def cost_of(
+    model: Transformer,
+    batches: Iterable[Batch],
+    *,
+    accumulate_grad_batches: int,
+    steps: int,
+    tokens: int,
+    seconds: float,
+) -> dict[str, float | None]:
     """What one process's training cost, validations and logging included; takes a moment to measure.
 
     Args:
-        setup: what was trained.
+        model: what was trained.
+        batches: of the training pairs, as they come.
+        accumulate_grad_batches: batches an optimiser step.
         steps: optimiser steps.
         tokens: real target tokens.
         seconds: of training.
@@ -33,10 +44,10 @@ def cost_of(setup: TrainingSetup, *, steps: int, tokens: int, seconds: float) ->
         of large matrices, on a CPU alone; `peak_memory` in bytes, where the system says.
     """
     with FlopCounterMode(display=False) as counter:
-        num_batches = sum(1 for _ in _trials(setup, NUM_TRIALS))
-    flops = counter.get_total_flops() / max(num_batches, 1) * setup.options.trainer.accumulate_grad_batches
+        num_batches = sum(1 for _ in _trials(model, batches, NUM_TRIALS, smoothing=0.0))  # which adds no products
+    flops = counter.get_total_flops() / max(num_batches, 1) * accumulate_grad_batches
     seconds = max(seconds, 1e-9)
-    on_cpu = next(setup.trained.model.parameters()).device.type == "cpu"
+    on_cpu = next(model.parameters()).device.type == "cpu"
     return {
         "step_flops": flops,
         "tokens_per_second": tokens / seconds,
@@ -56,23 +67,24 @@ def cost_line(cost: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def expected_seconds(setup: TrainingSetup) -> float:
+def expected_seconds(
+    model: Transformer, batches: Iterable[Batch], budget: Budget, *, smoothing: float, accumulate_grad_batches: int
+) -> float:
     """Seconds that the training will take: its limit, or what a few steps lead to expect, whichever is less."""
-    limit = setup.budget.max_seconds or float("inf")
-    if setup.budget.max_steps is None:
+    limit = budget.max_seconds or float("inf")
+    if budget.max_steps is None:
         return limit
-    times = [time.monotonic() for _ in _trials(setup, NUM_TRIALS + 1)]  # the first one warms up
+    trials = _trials(model, batches, NUM_TRIALS + 1, smoothing=smoothing)  # the first one warms up
+    times = [time.monotonic() for _ in trials]
     seconds_a_batch = (times[-1] - times[0]) / max(len(times) - 1, 1)
-    num_batches = setup.budget.max_steps * setup.options.trainer.accumulate_grad_batches
-    return min(seconds_a_batch * num_batches * ALL_ELSE, limit)
+    return min(seconds_a_batch * budget.max_steps * accumulate_grad_batches * ALL_ELSE, limit)
 
 
-def _trials(setup: TrainingSetup, num_batches: int) -> Iterator[None]:
+def _trials(model: Transformer, batches: Iterable[Batch], most: int, *, smoothing: float) -> Iterator[None]:
     """Goes forward and backward through one batch after the other; no trace is left in weights or random state."""
-    model, smoothing = setup.trained.model, setup.options.optim.label_smoothing or 0.0
     device = next(model.parameters()).device
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
-        for batch in islice(train_loader(setup.options, setup.train), num_batches):
+        for batch in islice(batches, most):
             objective_of(model, Batch(*(part.to(device) for part in batch)), smoothing=smoothing).objective.backward()
             yield
     model.zero_grad(set_to_none=True)

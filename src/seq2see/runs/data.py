@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.atomic_write import whole_file
-from seq2see.options import FilesOptions, HubOptions, OtherData, OtherText, Split, TrainOptions
+from seq2see.options import FilesOptions, HubOptions, Normalize, OtherData, OtherText, Split, TrainOptions
 from seq2see.tasks import Pair, Task, make_task
 from seq2see.tasks.paths import absolute, absolute_files, files_of
 
@@ -41,7 +41,7 @@ def pairs_of(
     if run is not None and isinstance(options.task, FilesOptions | HubOptions):
         for path in (run / "data" / f"{split.value}.tsv", run / "data" / f"{split.value}.jsonl"):
             if path.is_file():
-                return _read_kept(path, options)
+                return _read_kept(path, options.task, options.tokenizer.normalize)
     task = task_of(options)
     pairs = task.pairs(split.value)
     if notes is not None:
@@ -86,19 +86,19 @@ def read_pairs(other: OtherData, text: OtherText, options: TrainOptions, notes: 
     return pairs
 
 
-def keep_split_off(folder: Path, task: Task, options: TrainOptions) -> None:
+def keep_split_off(folder: Path, task: Task, options: Any) -> None:
     """Writes `valid.tsv` and `test.tsv` if they were split off a file, or came from a hub, so that these may go.
 
     Pairs that lines with tabs between cannot hold (a text may have a line end in it) make a `.jsonl` file instead.
     """
-    if not isinstance(options.task, FilesOptions | HubOptions):
+    if not isinstance(options, FilesOptions | HubOptions):
         return
     for split in ("valid", "test"):
         pairs = task.pairs(split)
-        if (isinstance(options.task, FilesOptions) and getattr(options.task, split) is not None) or not pairs:
+        if (isinstance(options, FilesOptions) and getattr(options, split) is not None) or not pairs:
             continue
         folder.mkdir(exist_ok=True)
-        num_tabs = 0 if options.task.features is None else 1  # tags, tab, source
+        num_tabs = 0 if options.features is None else 1  # tags, tab, source
         as_lines = all(_fits_a_line(pair, num_tabs) for pair in pairs)
         with whole_file(folder / f"{split}.{'tsv' if as_lines else 'jsonl'}") as file:
             for source, target, _ in pairs:
@@ -113,15 +113,14 @@ def _fits_a_line(pair: Pair, num_tabs: int) -> bool:
     return whole and source.count("\t") == num_tabs and not source.startswith("\ufeff")
 
 
-def _read_kept(path: Path, options: TrainOptions) -> Sequence[Pair]:
+def _read_kept(path: Path, task: FilesOptions | HubOptions, normalize: Normalize) -> Sequence[Pair]:
     """What `keep_split_off` has written."""
-    task = options.task
     kept = FilesOptions(train=str(path), test=str(path))
     if path.suffix == ".tsv" and task.features is None:
         kept = replace(kept, source=0, target=1)
     elif path.suffix == ".tsv":
         kept = replace(kept, source=1, target=2, features=0, features_separator=task.features_separator)
-    return make_task(kept, normalize=options.tokenizer.normalize).pairs("test")
+    return make_task(kept, normalize=normalize).pairs("test")
 
 
 def keep_files(folder: Path, task: FilesOptions) -> None:

@@ -13,7 +13,7 @@ from seq2see.data import scoring_loader
 from seq2see.decoding import device_of
 from seq2see.evaluation import References
 from seq2see.maps import AttentionLog
-from seq2see.options import LoggerKind, TrainOptions
+from seq2see.options import LoggerKind, TrainerOptions
 from seq2see.runs.cost import cost_of
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import TrainingSetup, steps_an_epoch, train_loader
@@ -24,8 +24,9 @@ from seq2see.training.callbacks import BestCheckpoint, BetweenSteps, Stopped, Va
 from seq2see.training.checkpoints import AtomicCheckpointIO
 from seq2see.training.log_attention import LogAttention
 from seq2see.training.metrics_file import MetricsFile
-from seq2see.training.module import NotFinite, TrainingModule
+from seq2see.training.module import TrainingModule
 from seq2see.training.moving_average import MovingAverage
+from seq2see.training.objective import NotFinite
 
 DTYPES = {
     "bf16-true": torch.bfloat16,
@@ -68,12 +69,27 @@ def fit(
         ValueError: the checkpoint to go on from lacks something.
     """
     _quieten()
-    options, budget = setup.options, setup.budget
-    module = _module(setup).to(DTYPES.get(options.trainer.precision))
-    first = () if module.references is None else module.references.scorer.references[0]
+    options, budget, pairs = setup.options, setup.budget, setup.valid_pairs
+    references = None
+    if pairs:
+        references = References(pairs, setup.source_tokenizer, setup.target_tokenizer, most=NUM_SAMPLES)
+    module = TrainingModule(
+        setup.trained.model,
+        options.optim,
+        options.decode,
+        accumulate_grad_batches=options.trainer.accumulate_grad_batches,
+        budget=budget,
+        references=references,
+        length_limit=setup.trained.length_limit,
+        about=setup.about(),
+    ).to(DTYPES.get(options.trainer.precision))
+    first = () if references is None else references.scorer.references[0]
     display = TrainingDisplay(terminal, budget, first, setup.telling_scores)
     assert options.training.select is not None
-    schedule = ValidationSchedule(budget, every=_validate_every(setup))
+    loader, every = train_loader(options.data, options.seed, setup.train), options.trainer.val_check_interval
+    if isinstance(every, float):  # of an epoch
+        every = max(round(every * steps_an_epoch(options.trainer, loader)), 1)
+    schedule = ValidationSchedule(budget, every=every)
     best = BestCheckpoint(options.training.select, patience=options.training.patience)
     average = None if options.optim.ema is None else MovingAverage(options.optim.ema)
     attention = None
@@ -91,19 +107,22 @@ def fit(
         best=best,
         average=average,
         attention=attention,
+        log_every_n_steps=options.trainer.log_every_n_steps,
+        limit_val_batches=options.trainer.limit_val_batches,
+        keep=options.training.keep,
         stop_requested=stop_requested,
         report_training=display.training,
         report_validation=display.validation,
     )
     listening = LambdaCallback(on_train_start=lambda *_: listen_again())
     callbacks: list[Callback] = [part for part in (listening, schedule, best, average, between) if part is not None]
-    loggers = _loggers(options, folder, None if earlier is None else earlier.step)
-    trainer = _trainer(options, callbacks, loggers if tracker is None else [*loggers, tracker])
+    loggers = _loggers(options.logger, folder, None if earlier is None else earlier.step)
+    trainer = _trainer(options.trainer, callbacks, loggers if tracker is None else [*loggers, tracker])
     with display, defer_signals():
         try:
             trainer.fit(
                 module,
-                train_loader(options, setup.train),
+                loader,
                 ckpt_path=None if earlier is None else earlier.checkpoint.file,
                 weights_only=True,
             )
@@ -124,24 +143,14 @@ def fit(
     cost = {}
     if not stop_requested():
         cost = cost_of(
-            setup,
+            setup.trained.model,
+            train_loader(options.data, options.seed, setup.train),
+            accumulate_grad_batches=options.trainer.accumulate_grad_batches,
             steps=trainer.global_step - (0 if earlier is None else earlier.step),
             tokens=module.tokens_trained,
             seconds=budget.seconds - budget.seconds_before,
         )
     return Outcome(trainer.global_step, best.best, cost)
-
-
-def _module(setup: TrainingSetup) -> TrainingModule:
-    pairs, source, target = setup.valid_pairs, setup.source_tokenizer, setup.target_tokenizer
-    return TrainingModule(
-        setup.trained.model,
-        setup.options,
-        budget=setup.budget,
-        references=References(pairs, source, target, most=NUM_SAMPLES) if pairs else None,
-        length_limit=setup.trained.length_limit,
-        about=setup.about(),
-    )
 
 
 def _quieten() -> None:
@@ -152,15 +161,7 @@ def _quieten() -> None:
         warnings.filterwarnings("ignore", message=message)
 
 
-def _validate_every(setup: TrainingSetup) -> int | None:
-    interval = setup.options.trainer.val_check_interval
-    if interval is None or isinstance(interval, int):
-        return interval
-    return max(round(interval * steps_an_epoch(setup.options, setup.train)), 1)
-
-
-def _trainer(options: TrainOptions, callbacks: list[Callback], loggers: list[Logger]) -> L.Trainer:
-    chosen = options.trainer
+def _trainer(chosen: TrainerOptions, callbacks: list[Callback], loggers: list[Logger]) -> L.Trainer:
     return L.Trainer(
         accelerator=chosen.accelerator,
         devices=chosen.devices if isinstance(chosen.devices, list) and device_of(chosen.accelerator) == "cuda" else 1,
@@ -184,9 +185,9 @@ def _trainer(options: TrainOptions, callbacks: list[Callback], loggers: list[Log
     )
 
 
-def _loggers(options: TrainOptions, folder: RunFolder, kept_until: int | None) -> list[Logger]:
+def _loggers(kind: LoggerKind, folder: RunFolder, kept_until: int | None) -> list[Logger]:
     """What takes the numbers; of a run that goes on, what later steps wrote is dropped where that can be."""
-    kind, loggers = options.logger, []
+    loggers: list[Logger] = []
     if kind in (LoggerKind.default, LoggerKind.csv):
         loggers.append(MetricsFile(folder.path / "metrics.csv", kept_until=kept_until))
     if kind is LoggerKind.default:

@@ -93,10 +93,12 @@ def take_weights(model: Transformer, content: Content, source: Tokenizer, target
     model.load_state_dict(weights)
 
 
-def note_of(content: Content, options: TrainOptions, source: Tokenizer, target: Tokenizer) -> str:
+def note_of(
+    content: Content, init_tokenizer: InitTokenizer, source: Tokenizer, target: Tokenizer, *, shared: bool
+) -> str:
     """What a person should know of the beginning."""
     sides = {"source ": (source, content.source_tokenizer), "target ": (target, content.target_tokenizer)}
-    if options.tokenizer.shared:
+    if shared:
         sides = {"": sides["source "]}
     news = []
     for side, (tokenizer, before) in sides.items():
@@ -107,5 +109,5 @@ def note_of(content: Content, options: TrainOptions, source: Tokenizer, target: 
             if tokenizer.kind is TokenizerKind.word:
                 what += " (each is what stands between spaces)"
             news.append(f"{len(new):,} new {side}{what}: {shown}")
-    kept = "kept" if options.init_tokenizer is InitTokenizer.keep else "new"
+    kept = "kept" if init_tokenizer is InitTokenizer.keep else "new"
     return f"init: {content.file}, step {content.step:,}, tokenizers {kept}; {'; '.join(news) or 'no new symbols'}"

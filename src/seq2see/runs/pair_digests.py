@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
-from seq2see.options import FilesOptions, TrainOptions
+from seq2see.options import FilesOptions
 from seq2see.tasks import Pair
 
 PAIRS = "pairs"  # what a checkpoint calls its digests, by split
@@ -19,13 +19,13 @@ def digest_of(pairs: Sequence[Pair]) -> Plain:
     return {"pairs": len(pairs), "in_order": digest.hexdigest()}
 
 
-def other_pairs(options: TrainOptions, before: dict[str, Any], now: dict[str, Plain]) -> str | None:
+def other_pairs(task: Any, before: dict[str, Any], now: dict[str, Plain]) -> str | None:
     """Which pairs are not those of before, and what they come from; None if all are the same. Digests by split."""
     for split, digest in now.items():
         old = before.get(split, digest)
         if old.get("in_order") != digest["in_order"]:
             counts = f"{old.get('pairs')} then, {digest['pairs']} now"
-            return f"the {split} pairs of {_place(options.task, split)} are other ones, or in another order ({counts})"
+            return f"the {split} pairs of {_place(task, split)} are other ones, or in another order ({counts})"
     return None
 
 

@@ -9,6 +9,7 @@ import torch
 from seq2see.data import EncodedPairs, Loader, make_loader
 from seq2see.decoding import Content, LengthLimit, TranslationModel, bounded, device_of
 from seq2see.options import (
+    DataOptions,
     GivenOptions,
     InitTokenizer,
     ModelOptions,
@@ -107,7 +108,7 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Trainin
     return TrainingSetup(
         options,
         notes=[
-            *([] if init is None else [note_of(init, options, source, target)]),
+            *([] if init is None else [note_of(init, options.init_tokenizer, source, target, shared=shared)]),
             *task.notes,
             *reasons,
             *_about_sizes(train.num_dropped, options.data.max_length, len(valid_pairs)),
@@ -116,8 +117,8 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Trainin
         train=train,
         valid=valid,
         valid_pairs=valid_pairs,
-        budget=_budget(options, train),
-        trained=TranslationModel(options, source, target, bounded(limit, options), model),
+        budget=_budget(options.trainer, options.data, options.seed, train),
+        trained=TranslationModel(options, source, target, bounded(limit, options.decode, options.model), model),
         telling_scores=telling_scores(corpus.facts, options.training.select),
         digests=corpus.digests,
     )
@@ -170,29 +171,28 @@ def _check_lengths(model: ModelOptions, *all_pairs: EncodedPairs) -> None:
             )
 
 
-def _budget(options: TrainOptions, pairs: EncodedPairs) -> Budget:
-    limits = options.trainer
-    max_steps = limits.max_steps
-    if limits.max_epochs is not None:
-        by_epochs = limits.max_epochs * steps_an_epoch(options, pairs)
+def _budget(trainer: TrainerOptions, data: DataOptions, seed: int, pairs: EncodedPairs) -> Budget:
+    max_steps = trainer.max_steps
+    if trainer.max_epochs is not None:
+        by_epochs = trainer.max_epochs * steps_an_epoch(trainer, train_loader(data, seed, pairs))
         max_steps = by_epochs if max_steps is None else min(max_steps, by_epochs)
-    return Budget(max_steps, None if limits.max_time is None else seconds_of(limits.max_time))
+    return Budget(max_steps, None if trainer.max_time is None else seconds_of(trainer.max_time))
 
 
-def steps_an_epoch(options: TrainOptions, pairs: EncodedPairs) -> int:
+def steps_an_epoch(trainer: TrainerOptions, loader: Loader) -> int:
     """Optimiser steps that go through all pairs once."""
-    num_batches, limit = len(train_loader(options, pairs)), options.trainer.limit_train_batches
+    num_batches, limit = len(loader), trainer.limit_train_batches
     num_batches = min(num_batches, limit) if isinstance(limit, int) else max(int(num_batches * limit), 1)
-    return -(-num_batches // options.trainer.accumulate_grad_batches)
+    return -(-num_batches // trainer.accumulate_grad_batches)
 
 
-def train_loader(options: TrainOptions, pairs: EncodedPairs) -> Loader:
+def train_loader(data: DataOptions, seed: int, pairs: EncodedPairs) -> Loader:
     """The training batches, from the first epoch on."""
     return make_loader(
         pairs,
-        batch_size=options.data.batch_size,
-        batch_tokens=options.data.batch_tokens,
+        batch_size=data.batch_size,
+        batch_tokens=data.batch_tokens,
         shuffle=True,
-        seed=options.seed,
-        num_workers=options.data.num_workers,
+        seed=seed,
+        num_workers=data.num_workers,
     )

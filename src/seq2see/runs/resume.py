@@ -12,8 +12,7 @@ from seq2see.maps import AttentionLog
 from seq2see.options import TrainOptions
 from seq2see.options.plain import to_plain
 from seq2see.runs.folder import RunFolder, read_result
-from seq2see.runs.pair_digests import PAIRS, other_pairs
-from seq2see.runs.prepare import TrainingSetup
+from seq2see.runs.pair_digests import PAIRS, Plain, other_pairs
 
 # Keys that take effect from the step on at which a run goes on; all others would make it another run.
 CHANGEABLE = (
@@ -70,13 +69,13 @@ class ResumeState:
                 )
         return [f"{key} {_shown(saved.get(key))} -> {_shown(new[key])}" for key in changed]
 
-    def require_same_data(self, setup: TrainingSetup) -> None:
+    def require_same_data(self, task: Any, digests: dict[str, Plain]) -> None:
         """Refuses to go on with other pairs.
 
         Raises:
             ValueError: they are not those that the run was begun with; the message says which.
         """
-        other = other_pairs(setup.options, self.checkpoint.about.get(PAIRS, {}), setup.digests)
+        other = other_pairs(task, self.checkpoint.about.get(PAIRS, {}), digests)
         if other is not None:
             raise ValueError(
                 f"resume: {other}; {self.folder.shown} goes on with what it was begun with: bring that back, or start "

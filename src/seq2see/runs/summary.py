@@ -2,6 +2,7 @@
 
 import shlex
 import textwrap
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from seq2see.options import SCORES
 from seq2see.runs.cost import expected_seconds
 from seq2see.runs.expected import Expected
 from seq2see.runs.folder import RunFolder
-from seq2see.runs.prepare import TrainingSetup
+from seq2see.runs.prepare import TrainingSetup, train_loader
 from seq2see.runs.resume import ResumeState
 from seq2see.runs.terminal import WIDTH, Terminal, about, clock, shortened
 
@@ -24,6 +25,13 @@ def announce(setup: TrainingSetup, terminal: Terminal, folder: RunFolder) -> Non
     """What is about to be trained, on what, and how long it will take."""
     options, model, budget = setup.options, setup.trained.model, setup.budget
     shape, data = model.options, options.data
+    seconds = expected_seconds(
+        model,
+        train_loader(data, options.seed, setup.train),
+        budget,
+        smoothing=options.optim.label_smoothing or 0.0,
+        accumulate_grad_batches=options.trainer.accumulate_grad_batches,
+    )
     limits = [] if budget.max_steps is None else [f"{budget.max_steps:,} steps"]
     limits += [] if budget.max_seconds is None else [clock(budget.max_seconds)]
     batch = f"{data.batch_size} pairs" if data.batch_size else f"{data.batch_tokens:,} tokens"
@@ -36,7 +44,7 @@ def announce(setup: TrainingSetup, terminal: Terminal, folder: RunFolder) -> Non
         f"{shape.num_encoder_layers}+{shape.num_decoder_layers} layers, {shape.num_heads} heads, "
         f"{shape.position.value}",
         "device": torch.cuda.get_device_name() if on_gpu else f"cpu, {torch.get_num_threads()} threads",
-        "training": f"{' or '.join(limits)} of {batch}, {about(expected_seconds(setup))}",
+        "training": f"{' or '.join(limits)} of {batch}, {about(seconds)}",
         "run": folder.shown,
     }
     for note in setup.notes:
@@ -52,9 +60,9 @@ def announce(setup: TrainingSetup, terminal: Terminal, folder: RunFolder) -> Non
     terminal.say()
 
 
-def announce_rest(earlier: ResumeState, changes: list[str], setup: TrainingSetup, terminal: Terminal) -> None:
+def announce_rest(earlier: ResumeState, changes: list[str], max_steps: int | None, terminal: Terminal) -> None:
     """What a run goes on from, and what is different now."""
-    end = "" if setup.budget.max_steps is None else f" of {setup.budget.max_steps:,}"
+    end = "" if max_steps is None else f" of {max_steps:,}"
     terminal.say(_line("run", earlier.folder.shown))
     terminal.say(
         _line("goes on", f"from step {earlier.step:,}{end} after {clock(earlier.seconds_trained)}, as if it had not")
@@ -80,7 +88,7 @@ def summarise(
     terminal.result(f"\nDone in {clock(seconds)}: {steps:,} steps.\n")
     test, ood = evaluations.get("test"), evaluations.get("ood")
     if test is not None:
-        terminal.result(_line("test", scores_line(setup, test.scores)))
+        terminal.result(_line("test", scores_line(test.scores, setup.telling_scores)))
         terminal.result(_line("", f"{len(test.pairs):,} pairs, best.ckpt of step {test.details['step']:,}"))
         if expected is not None:
             name, (low, high) = next(iter(expected.scores.items()))
@@ -89,7 +97,7 @@ def summarise(
             span = f"{label} {form.format(low)} to {form.format(high)} over {expected.num_seeds} seeds"
             terminal.result(_line("expected", f"{span}: {verdict}"))
         if ood is not None:
-            terminal.result(_line("ood", scores_line(setup, ood.scores)))
+            terminal.result(_line("ood", scores_line(ood.scores, setup.telling_scores)))
             terminal.result(_line("", f"{len(ood.pairs):,} pairs unlike training: {setup.task.ood}"))
         if found := test.details.get("alignment", {}).get("predicts"):
             rate = f"error rate {found['alignment_error_rate']:.3f} against the true links"
@@ -104,9 +112,8 @@ def summarise(
     terminal.result(_line("inspect", f"python scripts/attention.py ckpt={run} input=in.txt"))
 
 
-def scores_line(setup: TrainingSetup, scores: dict[str, float]) -> str:
+def scores_line(scores: dict[str, float], telling: Sequence[str]) -> str:
     """As many scores as fit into a line of 80 columns, those that say most of such outputs first."""
-    telling = setup.telling_scores
     left_out = ("bleu", "ser", "wer", "loss", "perplexity", "target_log_prob")
     names = dict.fromkeys([*telling, *(name for name in SCORES if name not in left_out)])
     line = ""

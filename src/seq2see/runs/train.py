@@ -21,7 +21,7 @@ from seq2see.decoding import device_of, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
 from seq2see.maps import AttentionLog
 from seq2see.maps.attended import add_alignment, dimensions_of, example_of
-from seq2see.options import DecodeOptions, LoggerKind, TrainOptions
+from seq2see.options import LoggerKind, TrainOptions
 from seq2see.runs.config import to_yaml
 from seq2see.runs.cost import cost_line
 from seq2see.runs.data import keep_files, keep_split_off
@@ -32,11 +32,10 @@ from seq2see.runs.resume import ResumeState, find_earlier, run_to_go_on
 from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
 from seq2see.runs.terminal import Terminal, shortened
+from seq2see.training.objective import NotFinite
 
 if TYPE_CHECKING:  # Lightning takes seconds
     from lightning.pytorch.loggers import Logger
-
-    from seq2see.runs.fit import Outcome
 
 TRACKERS = (LoggerKind.wandb, LoggerKind.mlflow)
 
@@ -84,6 +83,7 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
     Raises:
         ValueError: the options or the data are wrong, or another process writes the run; no folder is left then,
             unless training had begun.
+        RunFailed: a loss or a gradient is not finite, or the disk is full.
     """
     _require_logger(options.logger)
     with ExitStack() as locks:
@@ -99,38 +99,46 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
         started = time.monotonic() - (0.0 if earlier is None else earlier.seconds)
 
         setup = prepare(options, goes_on=None if earlier is None else earlier.checkpoint)
+        options = setup.options
         changes, is_trained = ([], False) if earlier is None else _changes_of(earlier, setup)
         if earlier is not None and is_trained and earlier.is_completed:
-            return _complete_already(earlier, changes, setup)
+            return _complete_already(earlier, changes, setup.telling_scores)
 
         folder = RunFolder.claim(options.run_dir, kind=options.task.kind) if earlier is None else earlier.folder
         if not is_there:
             locks.enter_context(alone_in(folder.path))
         terminal = Terminal(folder.path / "train.log")
         result = Result(versions=_versions(), folder=folder.path)
-        with _recorded(result, folder, terminal, started), _tracked(setup.options, folder) as tracker:
+        with _recorded(result, folder, terminal, started), _tracked(options, folder) as tracker:
             if earlier is None:
                 log = _begin(setup, folder, terminal, keeps_files=keeps_files)
             else:
-                result.steps, result.best = earlier.step, _best(earlier.best, setup)
+                result.steps, result.best = earlier.step, _best(earlier.best, options.training.select)
                 result.test, result.ood = earlier.result.get("test", {}), earlier.result.get("ood", {})
                 log = _go_on(earlier, changes, setup, terminal)
             if not is_trained:
-                outcome = _fit(setup, folder, terminal, log, earlier, result, tracker)
-                result.steps, result.best = outcome.steps, _best(outcome.best, setup)
+                from seq2see.runs.fit import fit  # Lightning takes seconds: not before the data are known to be right
+
+                try:
+                    outcome = fit(setup, folder, terminal, log, earlier=earlier, tracker=tracker)
+                except NotFinite as error:
+                    result.steps = error.step
+                    terminal.log_only(f"training pairs of the failed step: {error.ids}")
+                    raise _not_finite(error, folder, options.optim.lr) from error
+                result.steps, result.best = outcome.steps, _best(outcome.best, options.training.select)
                 stop_if_asked()
                 result.cost = outcome.cost
                 terminal.say(shortened(f"\n  {'cost':<11} {cost_line(result.cost)}"))
             if log is not None:
-                log.save(folder.page, title=f"{setup.options.task.kind} ({folder.path.name})")
+                log.save(folder.page, title=f"{options.task.kind} ({folder.path.name})")
 
-            evaluations = _evaluate_best(setup, folder, setup.options.decode)
+            evaluations = _evaluate_best(setup, folder)
             result.test, result.ood = (
                 evaluations[split].scores if split in evaluations else {} for split in ("test", "ood")
             )
             if tracker is not None:
                 tracker.log_metrics({f"test/{name}": value for name, value in result.test.items()}, step=result.steps)
-            expected = expected_of(setup.options)
+            expected = expected_of(options)
             result.expected = {} if expected is None else expected.against(result.test)
         summarise(setup, folder, terminal, result.seconds, result.steps, evaluations, expected)
     return result
@@ -186,13 +194,13 @@ def _changes_of(earlier: ResumeState, setup: TrainingSetup) -> tuple[list[str], 
         ValueError: what is changed cannot be, or the pairs are other ones.
     """
     changes = earlier.changes(setup.options)
-    earlier.require_same_data(setup)
+    earlier.require_same_data(setup.options.task, setup.digests)
     setup.budget.seconds_before = earlier.seconds_trained
     is_longer = any(change.startswith(("trainer.max_", "training.patience")) for change in changes)
     return changes, earlier.finished and not (is_longer and setup.budget.progress(earlier.step) < 1)
 
 
-def _complete_already(earlier: ResumeState, changes: list[str], setup: TrainingSetup) -> Result:
+def _complete_already(earlier: ResumeState, changes: list[str], telling: list[str]) -> Result:
     """What the run's own result says, on the terminal too.
 
     Raises:
@@ -208,7 +216,7 @@ def _complete_already(earlier: ResumeState, changes: list[str], setup: TrainingS
     terminal = Terminal()
     terminal.say(f"{earlier.folder.shown} is complete ({earlier.step:,} steps): nothing is left to do.")
     if result.test:
-        terminal.result(f"  {'test':<11} {scores_line(setup, result.test)}")
+        terminal.result(f"  {'test':<11} {scores_line(result.test, telling)}")
     return result
 
 
@@ -216,7 +224,7 @@ def _begin(setup: TrainingSetup, folder: RunFolder, terminal: Terminal, *, keeps
     if keeps_files:
         keep_files(folder.path / "data", setup.options.task)
     write_text(folder.config, to_yaml(setup.options))
-    keep_split_off(folder.path / "data", setup.task, setup.options)
+    keep_split_off(folder.path / "data", setup.task, setup.options.task)
     announce(setup, terminal, folder)
     maps = setup.options.attention_log
     pairs = setup.valid_pairs[: maps.num_examples]
@@ -233,51 +241,29 @@ def _begin(setup: TrainingSetup, folder: RunFolder, terminal: Terminal, *, keeps
 def _go_on(earlier: ResumeState, changes: list[str], setup: TrainingSetup, terminal: Terminal) -> AttentionLog | None:
     write_text(earlier.folder.config, to_yaml(setup.options))
     earlier.cut_back()
-    announce_rest(earlier, changes, setup, terminal)
+    announce_rest(earlier, changes, setup.budget.max_steps, terminal)
     log = earlier.attention_log()
     if log is not None:
         log.max_megabytes = setup.options.attention_log.max_megabytes
     return log
 
 
-def _fit(
-    setup: TrainingSetup,
-    folder: RunFolder,
-    terminal: Terminal,
-    log: AttentionLog | None,
-    earlier: ResumeState | None,
-    result: Result,
-    tracker: Logger | None,
-) -> Outcome:
-    """Trains.
-
-    Raises:
-        RunFailed: a loss or a gradient is not finite.
-    """
-    from seq2see.runs.fit import fit  # Lightning takes seconds to import: not before the data are known to be right
-    from seq2see.training.module import NotFinite
-
-    try:
-        return fit(setup, folder, terminal, log, earlier=earlier, tracker=tracker)
-    except NotFinite as error:
-        result.steps = error.step
-        terminal.log_only(f"training pairs of the failed step: {error.ids}")
-        raise RunFailed(
-            f"{error}. Its batch has {len(error.ids)} pairs, such as number {', '.join(map(str, error.ids[:5]))} of "
-            "the training pairs (train.log names all). The weights before it are in "
-            f"{folder.relative(folder.checkpoints)}/failed.ckpt: lower optim.lr ({setup.options.optim.lr}), or "
-            "set trainer.gradient_clip_val"
-        ) from error
+def _not_finite(error: NotFinite, folder: RunFolder, lr: float | None) -> RunFailed:
+    return RunFailed(
+        f"{error}. Its batch has {len(error.ids)} pairs, such as number {', '.join(map(str, error.ids[:5]))} of "
+        "the training pairs (train.log names all). The weights before it are in "
+        f"{folder.relative(folder.checkpoints)}/failed.ckpt: lower optim.lr ({lr}), or set trainer.gradient_clip_val"
+    )
 
 
-def _best(best: tuple[int, float, float] | None, setup: TrainingSetup) -> dict[str, Any]:
-    return {} if best is None else {"step": best[0], "metric": setup.options.training.select, "value": best[1]}
+def _best(best: tuple[int, float, float] | None, select: str | None) -> dict[str, Any]:
+    return {} if best is None else {"step": best[0], "metric": select, "value": best[1]}
 
 
-def _evaluate_best(setup: TrainingSetup, folder: RunFolder, decode: DecodeOptions) -> dict[str, Evaluation]:
+def _evaluate_best(setup: TrainingSetup, folder: RunFolder) -> dict[str, Evaluation]:
     """Scores `best.ckpt` on the splits test and ood, where they have pairs, and writes scores and translations."""
     best, evaluations = load(str(folder.best)), {}
-    best.decode_as(decode)
+    best.decode_as(setup.options.decode)
     for split in ("test", "ood"):
         if pairs := setup.task.pairs(split):
             evaluation = evaluate_pairs(best, pairs, device=device_of(setup.options.trainer.accelerator))

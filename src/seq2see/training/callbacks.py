@@ -17,8 +17,9 @@ from seq2see.options import SCORES
 from seq2see.training.budget import Budget
 from seq2see.training.checkpoints import random_state, require_state, set_random_state
 from seq2see.training.log_attention import LogAttention
-from seq2see.training.module import NotFinite, TrainingModule, epoch_of
+from seq2see.training.module import TrainingModule, epoch_of
 from seq2see.training.moving_average import MovingAverage
+from seq2see.training.objective import NotFinite
 
 KEY = "training"  # in a checkpoint: what Lightning does not keep of a run that goes on
 SECONDS_BETWEEN = 300.0  # a run that validates less often still loses no more than this
@@ -138,6 +139,9 @@ class BetweenSteps(Callback):
     best: BestCheckpoint  # which validation is the best
     average: MovingAverage | None  # what is validated and kept in the place of the weights; None: they are
     attention: LogAttention | None  # where maps go; None: nowhere
+    log_every_n_steps: int  # optimiser steps between rows of numbers
+    limit_val_batches: int | float  # how many batches are validated: a number, or a share of them
+    keep: int | None  # newest checkpoints kept beside best and last; None: none
     stop_requested: Callable[[], bool]  # whether somebody wants the run to stop
     report_training: Callable[[int, dict[str, float]], None]  # takes step and numbers of each row of them
     report_validation: Callable[[int, dict[str, float], list[str]], None]  # step, scores, and the translations
@@ -187,7 +191,7 @@ class BetweenSteps(Callback):
         self._step = step
         if self.average is not None:
             self.average.update(module.model)
-        if step % module.options.trainer.log_every_n_steps == 0:
+        if step % self.log_every_n_steps == 0:
             self._log_training(trainer, module)
         begin = time.monotonic()
         is_due = self.schedule.advance(step)
@@ -216,7 +220,7 @@ class BetweenSteps(Callback):
     def _validate(self, trainer: L.Trainer, module: TrainingModule, valid: Loader) -> None:
         step = self._step
         with self._average_in_place(module):
-            scores, translations = module.validate(self._until_stopped(trainer, valid, module))
+            scores, translations = module.validate(self._until_stopped(trainer, valid))
             self.schedule.due = None
             _log(trainer, scores)
             self.report_validation(step, scores, translations)
@@ -227,15 +231,15 @@ class BetweenSteps(Callback):
                 self.attention.store(trainer, module, scores, is_last=trainer.should_stop)
             if is_best:
                 trainer.save_checkpoint(self.folder / "best.ckpt", weights_only=True)
-            if (keep := module.options.training.keep) is not None:
+            if self.keep is not None:
                 trainer.save_checkpoint(self.folder / f"step-{step:08}.ckpt", weights_only=True)
-                for old in sorted(self.folder.glob("step-*.ckpt"))[:-keep]:
+                for old in sorted(self.folder.glob("step-*.ckpt"))[: -self.keep]:
                     old.unlink()
         self._finished = trainer.should_stop
         self._save(trainer)
 
-    def _until_stopped(self, trainer: L.Trainer, valid: Loader, module: TrainingModule) -> Iterator[Batch]:
-        limit = module.options.trainer.limit_val_batches
+    def _until_stopped(self, trainer: L.Trainer, valid: Loader) -> Iterator[Batch]:
+        limit = self.limit_val_batches
         for batch in islice(valid, limit if isinstance(limit, int) else max(int(limit * len(valid)), 1)):
             self.stop_if_requested(trainer)  # it is due again then
             yield batch

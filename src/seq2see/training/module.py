@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from seq2see.data import Batch
 from seq2see.decoding import LengthLimit, teacher_forced
 from seq2see.evaluation import References, SentenceCounts
-from seq2see.options import TrainOptions
+from seq2see.options import DecodeOptions, OptimOptions
 from seq2see.training.budget import Budget, learning_rate_factor
-from seq2see.training.objective import objective_of
+from seq2see.training.objective import NotFinite, objective_of
 from seq2see.transformer import Transformer
 
 
@@ -21,21 +21,14 @@ def epoch_of(trainer: L.Trainer) -> int:
     return max(trainer.fit_loop.total_batch_idx, 0) // max(int(trainer.num_training_batches), 1)
 
 
-class NotFinite(RuntimeError):
-    """The loss or gradient of these training pairs is no number; the weights are still those after `step` steps."""
-
-    def __init__(self, step: int, ids: list[int]) -> None:
-        super().__init__(f"step {step + 1}: the loss or the gradient is not finite")
-        self.step = step
-        self.ids = ids
-
-
 class TrainingModule(L.LightningModule):
     """Trains a `Transformer`; every number it reports is per real token, however the pairs were batched.
 
     Args:
         model: the model.
-        options: the run's options, with nothing left open.
+        optim: AdamW, its learning rate, and label smoothing; nothing is left open.
+        decode: how a validation translates.
+        accumulate_grad_batches: micro-batches an optimiser step.
         budget: when the run ends; the learning rate follows it.
         references: of the validation pairs, and which of them each validation translates freely; None: no validation.
         length_limit: how long a translation may get.
@@ -45,8 +38,10 @@ class TrainingModule(L.LightningModule):
     def __init__(
         self,
         model: Transformer,
-        options: TrainOptions,
+        optim: OptimOptions,
+        decode: DecodeOptions,
         *,
+        accumulate_grad_batches: int,
         budget: Budget,
         references: References | None,
         length_limit: LengthLimit,
@@ -54,7 +49,9 @@ class TrainingModule(L.LightningModule):
     ) -> None:
         super().__init__()
         self.model = model
-        self.options = options
+        self.optim = optim
+        self.decode = decode
+        self.accumulate_grad_batches = accumulate_grad_batches
         self.budget = budget
         self.references = references
         self.length_limit = length_limit
@@ -67,14 +64,14 @@ class TrainingModule(L.LightningModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The objective of one micro-batch, scaled so that the optimiser step is a mean over all its tokens."""
-        result = objective_of(self.model, batch, smoothing=self.options.optim.label_smoothing or 0.0)
+        result = objective_of(self.model, batch, smoothing=self.optim.label_smoothing or 0.0)
         self._loss_sum += result.loss
         self.tokens_since_log += result.tokens
         self.tokens_trained += result.tokens
         self._step_tokens.append(result.tokens)
         self._step_ids.append(batch.ids)
         # Lightning divides by accumulate_grad_batches; on_before_optimizer_step mends the rest.
-        return result.objective / self._step_tokens[0] * self.options.trainer.accumulate_grad_batches
+        return result.objective / self._step_tokens[0] * self.accumulate_grad_batches
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """From gradients per token of the first micro-batch to gradients per token of the whole step."""
@@ -111,7 +108,7 @@ class TrainingModule(L.LightningModule):
 
         (A LambdaLR would take it from the checkpoint, where `optim.lr` may have been changed, and knows no clock.)
         """
-        optim = self.options.optim
+        optim = self.optim
         assert optim.lr is not None and optim.warmup_steps is not None
         step = self.global_step
         factor = learning_rate_factor(
@@ -146,14 +143,14 @@ class TrainingModule(L.LightningModule):
         groups = self.references.groups
         if len(forced.ids) < sum(map(len, groups)):  # trainer.limit_val_batches
             groups = [[place] for place in range(len(forced.ids))]
-        _, hypotheses = self.references.translated(self.model, limit=self.length_limit, decode=self.options.decode)
+        _, hypotheses = self.references.translated(self.model, limit=self.length_limit, decode=self.decode)
         free, _ = self.references.scorer.counts(hypotheses)
         scores = SentenceCounts(forced.columns(groups)).scores() | free.scores()
         return {f"val/{name}": value for name, value in scores.items()}, hypotheses
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """AdamW; embeddings, normalisations and biases are not decayed."""
-        optim = self.options.optim
+        optim = self.optim
         assert optim.lr is not None
         not_matrices = {
             id(parameter)

@@ -19,6 +19,15 @@ class Objective(NamedTuple):
     tokens: int  # how many, EOS included
 
 
+class NotFinite(RuntimeError):
+    """The loss or gradient of these training pairs is no number; the weights are still those after `step` steps."""
+
+    def __init__(self, step: int, ids: list[int]) -> None:
+        super().__init__(f"step {step + 1}: the loss or the gradient is not finite")
+        self.step = step
+        self.ids = ids
+
+
 def objective_of(model: Transformer, batch: Batch, *, smoothing: float) -> Objective:
     """What a training step minimises: the model's logits of a batch on its device, and their cross entropy."""
     real = batch.tgt_out != PAD

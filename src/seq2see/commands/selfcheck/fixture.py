@@ -66,10 +66,16 @@ class Fixture:
     def training_module(self, model: Transformer, *, smoothing: float = 0.0, accumulate: int = 1) -> TrainingModule:
         """What computes the loss in training, in evaluation mode, with so many micro-batches a step."""
         own = self.trained.options
-        trainer = replace(own.trainer, accumulate_grad_batches=accumulate)
-        options = replace(own, optim=replace(own.optim, label_smoothing=smoothing), trainer=trainer)
-        limit, about = self.trained.length_limit, self.trained.describe()
-        return TrainingModule(model, options, budget=Budget(1), references=None, length_limit=limit, about=about).eval()
+        return TrainingModule(
+            model,
+            replace(own.optim, label_smoothing=smoothing),
+            own.decode,
+            accumulate_grad_batches=accumulate,
+            budget=Budget(1),
+            references=None,
+            length_limit=self.trained.length_limit,
+            about=self.trained.describe(),
+        ).eval()
 
 
 def valid_pairs_of(trained: TranslationModel) -> Sequence[Pair]:
