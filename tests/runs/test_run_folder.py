@@ -93,23 +93,18 @@ def test_other_pairs_can_be_scored_and_keys_that_are_given_win_over_those_of_the
     assert [file.name for file in files] == ["new.json", "new.tsv", "new.html"]
 
 
-def test_a_run_is_repeated_from_its_config(small_run: Path, tmp_path: Path) -> None:
-    overrides = [f"config={small_run / 'config.yaml'}", f"run_dir={tmp_path / 'again'}"]
-    again = train_run(compose_options("train", overrides))
-    first = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
-    assert again.test == first["test"]
-    one, two = (yaml.safe_load((folder / "config.yaml").read_text()) for folder in (small_run, again.folder))
-    assert one | {"run_dir": None} == two | {"run_dir": None}
-
-
-def test_logging_attention_does_not_change_the_weights(small_run: Path, tmp_path: Path) -> None:
-    overrides = [f"config={small_run / 'config.yaml'}", f"run_dir={tmp_path / 'unseen'}", "model.dropout=0.1"]
-    overrides += ["attention_log.enabled=false", "task.ood_size=0"]
-    options = compose_options("train", overrides)
-    without = load(str(train_run(options).folder)).model.state_dict()
-    options.attention_log.enabled, options.run_dir = True, str(tmp_path / "seen")
-    seen = load(str(train_run(options).folder)).model.state_dict()
-    assert all(torch.equal(seen[name], weight) for name, weight in without.items())
+def test_a_run_is_repeated_from_its_config_and_logging_attention_does_not_change_the_weights(
+    small_run: Path, tmp_path: Path
+) -> None:
+    runs = []
+    for config, *typed in ((small_run, "model.dropout=0.1"), (tmp_path / "0", "attention_log.enabled=false")):
+        typed += [f"config={config / 'config.yaml'}", f"run_dir={tmp_path / str(len(runs))}"]
+        runs.append(train_run(compose_options("train", typed)))
+    assert runs[0].test == runs[1].test
+    weights = [load(str(run.folder)).model.state_dict() for run in runs]
+    assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())
+    one, two = (yaml.safe_load((run.folder / "config.yaml").read_text()) for run in runs)
+    assert {key for key in one if one[key] != two[key]} == {"run_dir", "attention_log"}
 
 
 def test_a_folder_with_something_in_it_is_refused(small_run: Path) -> None:
