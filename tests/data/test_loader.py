@@ -137,6 +137,14 @@ def test_the_global_random_state_is_neither_read_nor_changed(pairs, num_workers)
     assert ids_of(make_loader(pairs, batch_size=100, shuffle=True, seed=0, num_workers=num_workers)) == first
 
 
+def test_each_iteration_is_the_next_epoch_also_after_one_that_was_left_early(pairs):
+    loader, reference = (make_loader(pairs, batch_size=100, shuffle=True, seed=0) for _ in range(2))
+    epochs = [ids_of(reference) for _ in range(3)]
+    assert ids_of(loader) == epochs[0] != epochs[1]
+    assert next(iter(loader)).ids.tolist() == epochs[1][0]
+    assert ids_of(loader) == epochs[2]
+
+
 @pytest.mark.parametrize(("num_workers", "consumed"), [(0, 1), (2, 11), (0, 15)])
 def test_a_saved_position_goes_on_with_the_batch_after_the_last_consumed_one(pairs, num_workers, consumed):
     def loader():
@@ -184,13 +192,12 @@ class Recorder(lightning.LightningModule):
 @pytest.mark.filterwarnings("ignore")  # Lightning's own, on loggers and workers
 @pytest.mark.parametrize("most", [None, 2])
 @pytest.mark.parametrize("size", [{"batch_size": 8}, {"batch_tokens": 60}])
-def test_lightning_sees_a_plain_loops_epochs_each_another_also_where_it_leaves_them_early(size, most):
+def test_lightning_sees_the_epochs_that_a_plain_loop_sees_also_where_it_cuts_them_short(size, most):
     few = encoded_pairs(50)
     plain, its = (make_loader(few, shuffle=True, seed=0, **size) for _ in range(2))
     recorder, off = Recorder(), ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
     options = {"accelerator": "cpu", "max_epochs": 3, "limit_train_batches": most, **dict.fromkeys(off, False)}
     lightning.Trainer(**options).fit(recorder, its)
     epochs = [ids_of(plain) for _ in range(3)]
-    assert epochs[0] != epochs[1]
     assert recorder.seen == [batch for epoch in epochs for batch in epoch[:most]]
     assert all(sorted(sum(epoch, [])) == [*range(50)] for epoch in epochs)

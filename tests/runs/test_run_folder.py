@@ -66,20 +66,19 @@ def test_samples_show_the_same_pairs_at_each_validation(small_run: Path) -> None
     assert set(lines[0]) == {"step", "source", "reference", "hypothesis"}
 
 
-def test_evaluating_gives_the_very_scores_that_training_reported(small_run: Path, tmp_path: Path) -> None:
-    evaluation, files = evaluate(EvaluateOptions(ckpt=str(small_run), output=str(tmp_path)))
-    result = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
-    assert evaluation.scores == result["test"]
+def test_evaluating_gives_the_very_scores_that_training_reported_also_from_a_checkpoint_alone(
+    small_run: Path, tmp_path: Path
+) -> None:
+    evaluation, files = evaluate(EvaluateOptions(ckpt=str(small_run), output=str(tmp_path / "scores")))
     assert [file.name for file in files] == ["test.json", "test.tsv", "test.html"]
-    assert (tmp_path / "test.tsv").read_text() == (small_run / "evaluation" / "test.tsv").read_text()
-
-
-def test_a_checkpoint_alone_is_enough(small_run: Path, tmp_path: Path) -> None:
-    alone = tmp_path / "somewhere else.ckpt"
+    assert files[1].read_text() == (small_run / "evaluation" / "test.tsv").read_text()
+    alone = tmp_path / "alone" / "somewhere else.ckpt"
+    alone.parent.mkdir()
     shutil.copy(small_run / "checkpoints" / "best.ckpt", alone)
-    evaluation, files = evaluate(EvaluateOptions(ckpt=str(alone)))
-    assert evaluation.scores == json.loads((small_run / "result.json").read_text(encoding="utf-8"))["test"]
-    assert files == [] and list(tmp_path.iterdir()) == [alone]
+    from_alone, files = evaluate(EvaluateOptions(ckpt=str(alone)))
+    assert files == [] and list(alone.parent.iterdir()) == [alone]
+    test = json.loads((small_run / "result.json").read_text(encoding="utf-8"))["test"]
+    assert evaluation.scores == from_alone.scores == test
 
 
 def test_other_pairs_can_be_scored_and_keys_that_are_given_win_over_those_of_the_run(
