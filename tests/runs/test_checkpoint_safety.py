@@ -255,29 +255,16 @@ def test_a_bare_pickle_is_refused_unread_also_before_a_zip_file(planted: Path, g
         assert not (planted / "mark").exists()
 
 
-def shared(depth: int, *, itself: bool = False) -> list[Any]:
-    """A list in a list and so on, each of them twice; or the innermost of them the outermost."""
-    inner: list[Any] = []
-    value = inner
-    for _ in range(depth):
-        value = [value, value]
-    inner += [value] * itself
-    return value
-
-
-def nested(depth: int) -> Any:
-    inner: Any = 1
-    for _ in range(depth):
-        inner = [inner]
-    return inner
+CIRCLE: list[Any] = []
+CIRCLE.append(CIRCLE)
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (lambda: shared(25), "contain or share themselves"),
-        (lambda: shared(1, itself=True), "contain or share themselves"),
-        (lambda: nested(100), "nested more than"),
+        (lambda: functools.reduce(lambda inner, _: [inner, inner], range(25), []), "contain or share themselves"),
+        (lambda: [CIRCLE, CIRCLE], "contain or share themselves"),
+        (lambda: functools.reduce(lambda inner, _: [inner], range(100), 1), "nested more than"),
         (lambda: ["${x}" * 10_000] * 10_000, "contain or share themselves"),
         (lambda: torch.zeros(1).expand(2**40), "(1099511627776,) of fewer numbers"),
     ],
