@@ -19,10 +19,6 @@ from seq2see.runs.config import compose_options
 from seq2see.runs.train import train_run
 
 
-def metrics(run: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader((run / "metrics.csv").read_text(encoding="utf-8").splitlines()))
-
-
 def test_the_folder_holds_what_is_promised(small_run: Path) -> None:
     names = {path.relative_to(small_run).as_posix() for path in small_run.rglob("*") if path.is_file()}
     promised = {
@@ -53,7 +49,7 @@ def test_the_result_has_its_keys_and_says_completed_and_what_the_training_cost(s
 
 
 def test_metrics_have_one_row_a_step_and_the_last_step_is_validated(small_run: Path) -> None:
-    rows = metrics(small_run)
+    rows = list(csv.DictReader((small_run / "metrics.csv").read_text(encoding="utf-8").splitlines()))
     steps = [int(row["step"]) for row in rows]
     assert steps == sorted(set(steps)) and steps[-1] == 12
     assert [int(row["step"]) for row in rows if row["val/loss"]] == [6, 12]
