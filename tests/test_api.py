@@ -54,12 +54,6 @@ def test_a_loaded_model_translates_scores_and_evaluates(result, tmp_path: Path) 
     assert len(model.evaluate(tmp_path / "new.jsonl").pairs) == 1
 
 
-def test_a_task_is_trained_as_on_the_command_line(tmp_path: Path) -> None:
-    sizes = ("task.train_size=50", "task.valid_size=5", "task.test_size=5", "task.ood_size=0")
-    result = seq2see.train("task=copy", *SMALL, *sizes, "trainer.max_steps=2", f"run_dir={tmp_path / 'copy'}")
-    assert result.status == "completed" and result.folder == tmp_path / "copy"
-
-
 @pytest.mark.parametrize(
     ("arguments", "given", "message"),
     [

@@ -37,21 +37,16 @@ UNPRIVILEGED = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-gr
 READS_ALL = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]  # Python may lie in root's own home
 
 
-def overrides_of(task: str, folder: Path) -> list[str]:
-    overrides = [f"task={task}", *TASKS[task]]
-    if task == "files":
-        pairs = folder / "pairs.tsv"
-        pairs.write_text("".join(f"a{n} b\tb a{n}\n" for n in range(80)), encoding="utf-8")
-        overrides.append(f"task.train={pairs}")
-    sizes = ["model.d_model=32", "model.d_ff=32", "data.batch_size=16", "trainer.max_steps=2"]
-    return [*overrides, *sizes, f"run_dir={folder / 'run'}"]
-
-
 def train(task: str, folder: Path, *, home: str, prefix: Sequence[str] = ()) -> None:
+    overrides = [f"task={task}", *TASKS[task], f"run_dir={folder / 'run'}", "model.d_model=32", "model.d_ff=32"]
+    overrides += ["data.batch_size=16", "trainer.max_steps=2"]
+    if task == "files":
+        (folder / "pairs.tsv").write_text("".join(f"a{n} b\tb a{n}\n" for n in range(80)), encoding="utf-8")
+        overrides.append(f"task.train={folder / 'pairs.tsv'}")
     environment = {name: value for name, value in os.environ.items() if name != "SEQ2SEE_CACHE"}
     environment |= {"HOME": home, "XDG_CACHE_HOME": home, "HF_HOME": home, "MPLCONFIGDIR": home}
     done = subprocess.run(
-        [*prefix, sys.executable, "-c", BLOCKED, str(ROOT / "scripts/train.py"), *overrides_of(task, folder)],
+        [*prefix, sys.executable, "-c", BLOCKED, str(ROOT / "scripts/train.py"), *overrides],
         env=environment,
         cwd=folder,
         capture_output=True,

@@ -45,11 +45,6 @@ def test_no_file_imports_itself_around_a_corner() -> None:
     assert not circles, "some of these import each other in a circle, and the others import them"
 
 
-def test_options_load_without_torch() -> None:
-    code = "import sys, seq2see.options, seq2see.runs.overrides; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_a_checkpoint_loads_without_the_compiler_and_the_trainer(small_run: Path) -> None:
     """Each takes seconds to import, and everybody who translates a line would wait for it."""
     code = (

@@ -2,6 +2,7 @@
 
 import json
 
+import lightning
 import numpy as np
 import pytest
 import torch
@@ -139,9 +140,7 @@ def test_the_global_random_state_is_neither_read_nor_changed(pairs, num_workers)
 def test_each_iteration_is_the_next_epoch_also_after_one_that_was_left_early(pairs):
     loader, reference = (make_loader(pairs, batch_size=100, shuffle=True, seed=0) for _ in range(2))
     epochs = [ids_of(reference) for _ in range(3)]
-    assert epochs[0] != epochs[1]
-
-    assert ids_of(loader) == epochs[0]
+    assert ids_of(loader) == epochs[0] != epochs[1]
     assert next(iter(loader)).ids.tolist() == epochs[1][0]
     assert ids_of(loader) == epochs[2]
 
@@ -174,3 +173,31 @@ def test_a_position_in_other_data_is_refused(pairs):
         make_loader(pairs, batch_size=100, shuffle=True, seed=1).load_state_dict(state)
     with pytest.raises(ValueError, match="one of num_pairs 1003, the data here have num_pairs 5"):
         make_loader(encoded_pairs(5), batch_size=100, shuffle=True, seed=0).load_state_dict(state)
+
+
+class Recorder(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(()))
+        self.seen = []
+
+    def training_step(self, batch, batch_idx):
+        self.seen.append(batch.ids.tolist())
+        return self.weight * batch.src.sum()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.0)
+
+
+@pytest.mark.filterwarnings("ignore")  # Lightning's own, on loggers and workers
+@pytest.mark.parametrize("most", [None, 2])
+@pytest.mark.parametrize("size", [{"batch_size": 8}, {"batch_tokens": 60}])
+def test_lightning_sees_the_epochs_that_a_plain_loop_sees_also_where_it_cuts_them_short(size, most):
+    few = encoded_pairs(50)
+    plain, its = (make_loader(few, shuffle=True, seed=0, **size) for _ in range(2))
+    recorder, off = Recorder(), ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+    options = {"accelerator": "cpu", "max_epochs": 3, "limit_train_batches": most, **dict.fromkeys(off, False)}
+    lightning.Trainer(**options).fit(recorder, its)
+    epochs = [ids_of(plain) for _ in range(3)]
+    assert recorder.seen == [batch for epoch in epochs for batch in epoch[:most]]
+    assert all(sorted(sum(epoch, [])) == [*range(50)] for epoch in epochs)

@@ -1,11 +1,12 @@
 """Small models with opinions of their own, and sources for them."""
 
 import numpy as np
+import pytest
 import torch
 
 from seq2see.data import EncodedPairs, make_loader
 from seq2see.data.encoded import Texts
-from seq2see.decoding import Forced, LengthLimit, teacher_forced
+from seq2see.decoding import Forced, Hypothesis, LengthLimit, teacher_forced
 from seq2see.options import ModelOptions, Position
 from seq2see.text import EOS, PAD
 from seq2see.transformer import Transformer
@@ -17,15 +18,8 @@ def random_model(
     seed: int = 0, vocab_size: int = 12, *, position: Position = Position.rope, max_positions: int = 1_024
 ) -> Transformer:
     torch.manual_seed(seed)
-    options = ModelOptions(
-        d_model=16,
-        num_heads=2,
-        d_ff=32,
-        num_encoder_layers=1,
-        num_decoder_layers=2,
-        position=position,
-        max_positions=max_positions,
-    )
+    sizes = dict(d_model=16, num_heads=2, d_ff=32, num_encoder_layers=1, num_decoder_layers=2)
+    options = ModelOptions(**sizes, position=position, max_positions=max_positions)
     model = Transformer(options, 12, vocab_size).double()
     with torch.no_grad():
         model.output_proj.weight.mul_(12)  # opinions, so that no two tokens are equally probable
@@ -37,6 +31,12 @@ def endless(model: Transformer) -> Transformer:
     with torch.no_grad():
         model.output_proj.weight[EOS] = 0.0
     return model
+
+
+def assert_same(found: list[list[Hypothesis]], wanted: list[list[Hypothesis]]) -> None:
+    for here, there in zip(found, wanted, strict=True):
+        assert [(one.ids, one.ended) for one in here] == [(one.ids, one.ended) for one in there]
+        assert [one.score for one in here] == pytest.approx([one.score for one in there], abs=1e-9)
 
 
 def batch(*rows: list[int]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_models import LIMIT, batch, endless, forced, random_model, sources
+from random_models import LIMIT, assert_same, batch, endless, forced, random_model, sources
 
 from seq2see.decoding import Hypothesis, LengthLimit, beam_search, decode_sentences, greedy
 from seq2see.options import DecodeOptions, Position
@@ -22,12 +22,6 @@ def decoded(
     model, rows: list[list[int]], decode: dict, *, limit: LengthLimit = LIMIT, **more
 ) -> list[list[Hypothesis]]:
     return decode_sentences(model, rows, limit=limit, options=DecodeOptions(**decode), **more)
-
-
-def assert_same(found: list[list[Hypothesis]], wanted: list[list[Hypothesis]]) -> None:
-    for here, there in zip(found, wanted, strict=True):
-        assert [(one.ids, one.ended) for one in here] == [(one.ids, one.ended) for one in there]
-        assert [one.score for one in here] == pytest.approx([one.score for one in there], abs=1e-9)
 
 
 @pytest.fixture

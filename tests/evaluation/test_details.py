@@ -81,21 +81,14 @@ def test_planted_errors_are_found(output: str, kind: Kind | None) -> None:
     assert kind_of(output, unknown=True) is (kind and Kind.unknown_symbol), "whatever else is wrong"
 
 
-def test_with_several_operations_the_most_frequent_of_the_shortest_edits_is_the_main_kind() -> None:
+def test_the_main_kind_is_the_most_frequent_of_the_shortest_edits_of_words_or_of_characters() -> None:
     assert kind_of("a x y d", "a b c d e f") is Kind.substitution  # two substitutions, two omissions
     assert kind_of("b c", "a b") is Kind.substitution  # not one omission and one insertion
     assert kind_of("a x e", "a b c d e") is Kind.omission
     assert kind_of("a x y z c", "a b c") is Kind.insertion
-
-
-@pytest.mark.parametrize(
-    ("output", "kind"), [("gign", Kind.swap), ("ginng", Kind.repetition), ("gang", Kind.substitution)]
-)
-def test_units_may_be_characters(output: str, kind: Kind) -> None:
-    assert kind_of(output, "ging", characters=True) is kind and kind_of(output, "ging") is Kind.substitution
-
-
-def test_texts_that_differ_in_white_space_alone_are_compared_by_characters() -> None:
+    for output, kind in (("gign", Kind.swap), ("ginng", Kind.repetition), ("gang", Kind.substitution)):
+        assert kind_of(output, "ging", characters=True) is kind and kind_of(output, "ging") is Kind.substitution
+    # texts that differ in white space alone are compared by characters
     assert kind_of("a b", "a  b") is Kind.omission and kind_of("a  b", "a b") is Kind.repetition
 
 

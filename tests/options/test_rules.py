@@ -16,9 +16,7 @@ TOO_FEW_BYTES = (
     ("options", "message"),
     [
         (dict(d_model=30, num_heads=4), r"model.d_model \(30\) must be divisible by model.num_heads \(4\)"),
-        (dict(num_heads=3), r"model.d_model \(128\) must be divisible by model.num_heads \(3\)"),
         (dict(num_kv_heads=3), r"model.num_heads \(4\) must be divisible by model.num_kv_heads \(3\)"),
-        (dict(num_heads=2, num_kv_heads=4), r"model.num_heads \(2\) must be divisible by model.num_kv_heads \(4\)"),
         (dict(num_kv_heads=0), r"model.num_kv_heads \(0\) must be positive"),
         (dict(num_decoder_layers=0), r"model.num_decoder_layers \(0\) must be positive"),
         (dict(window=0), r"model.window \(0\) must be positive"),

@@ -5,7 +5,6 @@ import threading
 from dataclasses import replace
 
 import pytest
-import torch
 
 from seq2see.data import cache
 from seq2see.options import (
@@ -21,7 +20,6 @@ from seq2see.options import (
 )
 from seq2see.runs import corpus
 from seq2see.runs.corpus import corpus_of
-from seq2see.runs.prepare import prepare
 from seq2see.tasks import Pair
 from seq2see.text import DataError
 
@@ -205,13 +203,3 @@ def test_pairs_of_a_hub_are_kept_like_those_of_files(file, tmp_path, no_reading)
 
     assert content(corpus_of(options)) == first
     assert first[:3] == of_files[:3]
-
-
-def test_runs_are_the_same_from_memory_and_from_the_cache(file):
-    first, second = (prepare(options_for(file)) for _ in range(2))
-
-    assert first.options == second.options and first.notes == second.notes
-    weights = [prepared.trained.model.state_dict() for prepared in (first, second)]
-    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
-    assert first.valid_pairs == second.valid_pairs and len(second.valid) == 4
-    assert second.task.pairs("ood") == []

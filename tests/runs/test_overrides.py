@@ -85,25 +85,19 @@ def test_how_other_data_are_read_is_checked_before_a_checkpoint_is(typed: str, m
         compose_options("evaluate", ["ckpt=x", *typed.split()])
 
 
-@pytest.mark.parametrize("command", ["evaluate", "translate", "attention"])
-def test_an_argument_without_a_sign_is_the_run(command: str) -> None:
-    assert value_of("ckpt", "outputs/a run", command=command) == "outputs/a run"
-
-
-def test_several_arguments_are_several_runs() -> None:
+def test_an_argument_without_a_sign_is_the_run_and_several_are_several_runs() -> None:
+    for command in ("evaluate", "translate", "attention"):
+        assert value_of("ckpt", "outputs/a run", command=command) == "outputs/a run"
     assert value_of("ckpt", "a", "b,c", command="compare") == ["a", "b,c"]
     for command, typed in (("translate", ["a", "b"]), ("compare", ["a", "ckpt=b"])):
         with pytest.raises(UsageError, match="b: a is a run too: leave out one"):
             compose_options(command, typed)
 
 
-def as_hydra_reads(text: str) -> object:
-    return OverridesParser.create().parse_override(text).value()
-
-
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1))
 def test_any_text_reaches_hydra_whole(text: str) -> None:
-    assert as_hydra_reads(f"key={quoted(text)}").replace(r"\${", "${") == text or "${" in text or text == "???"
+    read = OverridesParser.create().parse_override(f"key={quoted(text)}").value()
+    assert read.replace(r"\${", "${") == text or "${" in text or text == "???"
 
 
 SIDES = {"source": "a b.txt", "target": "c.txt"}

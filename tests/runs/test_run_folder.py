@@ -20,10 +20,6 @@ from seq2see.runs.folder import RunFolder
 from seq2see.runs.train import train_run
 
 
-def metrics(run: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader((run / "metrics.csv").read_text(encoding="utf-8").splitlines()))
-
-
 def test_the_folder_holds_what_is_promised(small_run: Path) -> None:
     names = {path.relative_to(small_run).as_posix() for path in small_run.rglob("*") if path.is_file()}
     promised = {
@@ -54,7 +50,7 @@ def test_the_result_has_its_keys_and_says_completed_and_what_the_training_cost(s
 
 
 def test_metrics_have_one_row_a_step_and_the_last_step_is_validated(small_run: Path) -> None:
-    rows = metrics(small_run)
+    rows = list(csv.DictReader((small_run / "metrics.csv").read_text(encoding="utf-8").splitlines()))
     steps = [int(row["step"]) for row in rows]
     assert steps == sorted(set(steps)) and steps[-1] == 12
     assert [int(row["step"]) for row in rows if row["val/loss"]] == [6, 12]
@@ -67,20 +63,19 @@ def test_samples_show_the_same_pairs_at_each_validation(small_run: Path) -> None
     assert set(lines[0]) == {"step", "source", "reference", "hypothesis"}
 
 
-def test_evaluating_gives_the_very_scores_that_training_reported(small_run: Path, tmp_path: Path) -> None:
-    evaluation, files = evaluate(EvaluateOptions(ckpt=str(small_run), output=str(tmp_path)))
-    result = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
-    assert evaluation.scores == result["test"]
+def test_evaluating_gives_the_very_scores_that_training_reported_also_from_a_checkpoint_alone(
+    small_run: Path, tmp_path: Path
+) -> None:
+    evaluation, files = evaluate(EvaluateOptions(ckpt=str(small_run), output=str(tmp_path / "scores")))
     assert [file.name for file in files] == ["test.json", "test.tsv", "test.html"]
-    assert (tmp_path / "test.tsv").read_text() == (small_run / "evaluation" / "test.tsv").read_text()
-
-
-def test_a_checkpoint_alone_is_enough(small_run: Path, tmp_path: Path) -> None:
-    alone = tmp_path / "somewhere else.ckpt"
+    assert files[1].read_text() == (small_run / "evaluation" / "test.tsv").read_text()
+    alone = tmp_path / "alone" / "somewhere else.ckpt"
+    alone.parent.mkdir()
     shutil.copy(small_run / "checkpoints" / "best.ckpt", alone)
-    evaluation, files = evaluate(EvaluateOptions(ckpt=str(alone)))
-    assert evaluation.scores == json.loads((small_run / "result.json").read_text(encoding="utf-8"))["test"]
-    assert files == [] and list(tmp_path.iterdir()) == [alone]
+    from_alone, files = evaluate(EvaluateOptions(ckpt=str(alone)))
+    assert files == [] and list(alone.parent.iterdir()) == [alone]
+    test = json.loads((small_run / "result.json").read_text(encoding="utf-8"))["test"]
+    assert evaluation.scores == from_alone.scores == test
 
 
 def test_other_pairs_can_be_scored_and_keys_that_are_given_win_over_those_of_the_run(
@@ -94,23 +89,18 @@ def test_other_pairs_can_be_scored_and_keys_that_are_given_win_over_those_of_the
     assert [file.name for file in files] == ["new.json", "new.tsv", "new.html"]
 
 
-def test_a_run_is_repeated_from_its_config(small_run: Path, tmp_path: Path) -> None:
-    overrides = [f"config={small_run / 'config.yaml'}", f"run_dir={tmp_path / 'again'}"]
-    again = train_run(compose_options("train", overrides))
-    first = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
-    assert again.test == first["test"]
-    one, two = (yaml.safe_load((folder / "config.yaml").read_text()) for folder in (small_run, again.folder))
-    assert one | {"run_dir": None} == two | {"run_dir": None}
-
-
-def test_logging_attention_does_not_change_the_weights(small_run: Path, tmp_path: Path) -> None:
-    overrides = [f"config={small_run / 'config.yaml'}", f"run_dir={tmp_path / 'unseen'}", "model.dropout=0.1"]
-    overrides += ["attention_log.enabled=false", "task.ood_size=0"]
-    options = compose_options("train", overrides)
-    without = load(str(train_run(options).folder)).model.state_dict()
-    options.attention_log.enabled, options.run_dir = True, str(tmp_path / "seen")
-    seen = load(str(train_run(options).folder)).model.state_dict()
-    assert all(torch.equal(seen[name], weight) for name, weight in without.items())
+def test_a_run_is_repeated_from_its_config_and_logging_attention_does_not_change_the_weights(
+    small_run: Path, tmp_path: Path
+) -> None:
+    runs = []
+    for config, *typed in ((small_run, "model.dropout=0.1"), (tmp_path / "0", "attention_log.enabled=false")):
+        typed += [f"config={config / 'config.yaml'}", f"run_dir={tmp_path / str(len(runs))}"]
+        runs.append(train_run(compose_options("train", typed)))
+    assert runs[0].test == runs[1].test
+    weights = [load(str(run.folder)).model.state_dict() for run in runs]
+    assert all(torch.equal(weight, weights[1][name]) for name, weight in weights[0].items())
+    one, two = (yaml.safe_load((run.folder / "config.yaml").read_text()) for run in runs)
+    assert {key for key in one if one[key] != two[key]} == {"run_dir", "attention_log"}
 
 
 def test_a_folder_with_something_in_it_is_refused(small_run: Path) -> None:

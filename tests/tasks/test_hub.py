@@ -59,15 +59,27 @@ def all_of(task):
     return [list(task.pairs(split)) for split in SPLITS]
 
 
-@pytest.mark.parametrize("valid", ["validation", "dev"])
-def test_its_splits_are_used_by_the_names_that_they_have_there(tmp_path, valid):
-    task = task_of(laid_out(tmp_path, train=ROWS[:60], **{valid: ROWS[60:80]}, test=ROWS[80:]))
+@pytest.mark.parametrize(
+    ("layout", "valid", "test", "keys"),
+    [
+        ("files", "validation", "test", {}),
+        ("files", "dev", "test", {}),
+        ("saved", "eval", "devtest", {"valid_split": "eval", "test_split": "devtest"}),
+        ("saved side by side", "eval", "devtest", {"valid_split": "eval", "test_split": "devtest"}),
+    ],
+)
+def test_its_splits_are_used_by_their_usual_names_or_as_keys_choose_among_them(tmp_path, layout, valid, test, keys):
+    parts = {"train": ROWS[:60], valid: ROWS[60:80], test: ROWS[80:]}
+    laid_out(tmp_path, **parts) if layout == "files" else saved(tmp_path, parts)
+    if layout == "saved side by side":
+        (tmp_path / "dataset_dict.json").unlink()
+
+    task = task_of(tmp_path, **keys)
 
     assert all_of(task) == [PAIRS[:60], PAIRS[60:80], PAIRS[80:]]
     assert task.pairs("ood") == [] and task.ood == ""
-    assert task.notes == [
-        f"{tmp_path}: train (60 rows) to train on, {valid} (20 rows) to validate on, test (20 rows) to test on {CHOSEN}"
-    ]
+    used = f"train (60 rows) to train on, {valid} (20 rows) to validate on, {test} (20 rows) to test on"
+    assert task.notes == [f"{tmp_path}: {used} {CHOSEN}"]
 
 
 def test_missing_splits_are_split_off_by_the_rule_of_files(tmp_path):
@@ -82,18 +94,6 @@ def test_missing_splits_are_split_off_by_the_rule_of_files(tmp_path):
     given = task_of(laid_out(tmp_path, test=ROWS[:3]), train_size=50)
     assert [len(pairs) for pairs in all_of(given)] == [50, 4, 3]
     assert f"{tmp_path}, split test: " in given.notes[-1] and "also in training (kept)" in given.notes[-1]
-
-
-@pytest.mark.parametrize("side_by_side", [False, True])
-def test_a_saved_data_set_has_the_splits_that_it_was_saved_with_and_keys_choose_among_them(tmp_path, side_by_side):
-    saved(tmp_path, PARTS)
-    if side_by_side:
-        (tmp_path / "dataset_dict.json").unlink()
-
-    task = task_of(tmp_path, valid_split="eval", test_split="devtest")
-
-    assert all_of(task) == [PAIRS[:60], PAIRS[60:80], PAIRS[80:]]
-    assert "eval (20 rows) to validate on, devtest (20 rows) to test on" in task.notes[0]
 
 
 def test_a_single_saved_data_set_is_the_training_split_whatever_format_it_was_saved_in(tmp_path):

@@ -128,6 +128,16 @@ def test_word_numbers_name_characters_for_char_and_words_otherwise():
     assert bpe.word_numbers(text) == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]
 
 
+def printed_by(code, **more):
+    """What another process prints, which warns of nothing."""
+    environment = {key: value for key, value in os.environ.items() if key != "TOKENIZERS_PARALLELISM"}
+    answer = subprocess.run(
+        [sys.executable, "-c", code], env=environment | more, capture_output=True, encoding="utf-8", timeout=60
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+    return answer.stdout
+
+
 def test_a_forked_process_encodes_without_a_warning_or_a_hang():
     code = (
         "import multiprocessing\n"
@@ -137,15 +147,10 @@ def test_a_forked_process_encodes_without_a_warning_or_a_hang():
         "with multiprocessing.get_context('fork').Pool(1) as pool:\n"
         "    assert pool.apply(tokenizer.encode_batch, (['a b c'] * 1000,)) == ids\n"
     )
-    environment = {key: value for key, value in os.environ.items() if key != "TOKENIZERS_PARALLELISM"}
     if "fork" not in multiprocessing.get_all_start_methods():
         pytest.skip("this system does not fork")
 
-    answer = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, encoding="utf-8", timeout=60
-    )
-
-    assert (answer.returncode, answer.stderr) == (0, "")
+    assert printed_by(code) == ""
 
 
 @QUICK
@@ -167,12 +172,8 @@ def test_another_process_fits_the_same_tokenizers():
         "from seq2see.text import Tokenizer; from seq2see.options import TokenizerKind\n"
         f"for kind in TokenizerKind: print(Tokenizer.fit(kind, {LINES * 3!a}).state())"
     )
-    environment = {**os.environ, "PYTHONHASHSEED": "7", "RAYON_NUM_THREADS": "1"}
-    answer = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, encoding="utf-8", check=True
-    )
-
-    assert answer.stdout.splitlines() == [str(fitted(kind, LINES * 3).state()) for kind in KINDS]
+    printed = printed_by(code, PYTHONHASHSEED="7", RAYON_NUM_THREADS="1")
+    assert printed.splitlines() == [str(fitted(kind, LINES * 3).state()) for kind in KINDS]
 
 
 @pytest.mark.parametrize(("kind", "least"), list(zip(KINDS, (5, 5, 260), strict=True)))
