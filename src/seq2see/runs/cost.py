@@ -61,7 +61,7 @@ def cost_line(cost: dict[str, Any]) -> str:
     """For people."""
     parts = [f"{cost['step_flops'] / 1e9:,.1f} GFLOP a step", f"{cost['tokens_per_second']:,.0f} target tokens/s"]
     if cost["matrix_peak"]:
-        parts.append(f"{cost['flops_per_second'] / cost['matrix_peak']:.0%} of the peak")
+        parts.append(f"{cost['flops_per_second'] / cost['matrix_peak']:.0%} of peak")
     if cost["peak_memory"]:
         parts.append(f"{cost['peak_memory'] / 2**20:,.0f} MiB")
     return ", ".join(parts)
