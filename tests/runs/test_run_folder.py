@@ -10,12 +10,13 @@ import torch
 import yaml
 
 from seq2see.atomic_write import write_text
-from seq2see.commands.compare import compare, read_run
+from seq2see.commands.compare import compare
 from seq2see.commands.evaluate import evaluate
 from seq2see.decoding import load
 from seq2see.maps.attended import aligning_head
 from seq2see.options import CompareOptions, DecodeOptions, EvaluateOptions
 from seq2see.runs.config import compose_options
+from seq2see.runs.finished import read_run
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.train import train_run
 

@@ -3,18 +3,14 @@
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from itertools import groupby
 from statistics import fmean
 from typing import Any
 
-import yaml
-
 from seq2see.options import SCORES, CompareOptions, TrainOptions
-from seq2see.options.plain import from_plain, to_plain
-from seq2see.options.rules import leaves
+from seq2see.options.plain import to_plain
 from seq2see.runs.expected import NEUTRAL, NEUTRAL_TRAINER, fingerprint
-from seq2see.runs.folder import read_result
+from seq2see.runs.finished import FinishedRun, finished_runs
 from seq2see.runs.terminal import Terminal, clock
 
 COLUMNS = {
@@ -24,27 +20,7 @@ COLUMNS = {
 NAME_WIDTH = 34  # of 80 columns
 
 
-@dataclass(frozen=True)
-class Run:
-    """One finished run: the folder's name, what it was trained with, and its `result.json`."""
-
-    name: str
-    options: TrainOptions
-    result: dict[str, Any]
-
-    @property
-    def group(self) -> str:
-        """The same for runs that differ in nothing that matters but the seed."""
-        return fingerprint(self.options)
-
-    @property
-    def target_tokens(self) -> tuple[Any, ...]:
-        """The same for runs that cut targets in the same way."""
-        own = self.options.tokenizer
-        return own.target, own.vocab_size, own.shared, own.normalize
-
-
-def compare(options: CompareOptions) -> list[Run]:
+def compare(options: CompareOptions) -> list[FinishedRun]:
     """What `scripts/compare.py` does: reads the runs and prints the table.
 
     Raises:
@@ -53,12 +29,13 @@ def compare(options: CompareOptions) -> list[Run]:
     paths = [options.ckpt] if isinstance(options.ckpt, str) else list(options.ckpt or [])
     if not paths:
         raise ValueError("name the runs to compare, as in compare.py outputs/reverse/*")
-    runs = sorted((read_run(Path(path)) for path in paths), key=lambda run: (run.group, run.options.seed))
-    groups = {run.group: [other for other in runs if other.group == run.group] for run in runs}
-    other_tokens = len({run.target_tokens for run in runs}) > 1
+    runs, notes = finished_runs(paths)
+    runs.sort(key=lambda run: (fingerprint(run.options), run.options.seed))
+    groups = [list(same) for _, same in groupby(runs, lambda run: fingerprint(run.options))]
+    other_tokens = len({_target_tokens(run) for run in runs}) > 1
     columns = [name for name in COLUMNS if name != ("loss" if other_tokens else "target_log_prob")]
     lines = [f"{'run':<{NAME_WIDTH}}{'seed':>4}{'time':>7}" + "".join(f"{COLUMNS[name][0]:>7}" for name in columns)]
-    for same, settings in zip(groups.values(), _differing([same[0].options for same in groups.values()]), strict=True):
+    for same, settings in zip(groups, _differing([same[0].options for same in groups]), strict=True):
         for run in same:
             name = " ".join((run.name[-21:], *settings))
             lines += _row(name, str(run.options.seed), [run.result], columns, max)
@@ -66,8 +43,14 @@ def compare(options: CompareOptions) -> list[Run]:
             lines += _row(f"  {heading} of {len(same)}", "", [run.result for run in same], columns, pick)
     if other_tokens:
         lines.append("no loss, for these runs have other target tokens: logp is the log-probability of a whole target")
-    Terminal().result("\n".join(lines))
+    Terminal().result("\n".join(lines + notes))
     return runs
+
+
+def _target_tokens(run: FinishedRun) -> tuple[Any, ...]:
+    """The same for runs that cut targets in the same way."""
+    own = run.options.tokenizer
+    return own.target, own.vocab_size, own.shared, own.normalize
 
 
 def _row(
@@ -106,26 +89,3 @@ def _flat(plain: dict[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
             yield from _flat(value, f"{before}{name}.")
         else:
             yield f"{before}{name}", value
-
-
-def read_run(folder: Path) -> Run:
-    """A finished run.
-
-    Raises:
-        ValueError: the folder is not one.
-    """
-    file = folder / "config.yaml"
-    if not file.is_file() or not (folder / "result.json").exists():
-        raise ValueError(f"{folder}: not a run folder with config.yaml and result.json")
-    result = read_result(folder)
-    try:
-        text = file.read_text(encoding="utf-8")
-        plain = yaml.safe_load(text)
-        list(leaves(plain, 10 * len(text)))  # aliases may make much of little
-        options = from_plain(TrainOptions, plain)
-    except (OSError, ValueError, TypeError, RecursionError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ValueError(f"{file}: is damaged ({reason}): leave the run out, or restore the file") from error
-    if result["status"] != "completed":
-        raise ValueError(f"{folder}: this run is {result['status']}: leave it out, or train it again")
-    return Run(folder.name, options, result)
