@@ -192,7 +192,14 @@ def test_tables_for_papers_and_pages_have_the_same_cells(three_rows, shown, tmp_
     pipes = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     tex = (tmp_path / "x.tex").read_text(encoding="utf-8")
     cells = [
-        [cell.strip() for cell in line.removesuffix(r" \\").replace("\\_", "_").replace("\\%", "%").split(" & ")]
+        [
+            cell.strip()
+            for cell in line.removesuffix(r" \\")
+            .replace("\\_", "_")
+            .replace("\\%", "%")
+            .replace("$-$", "-")
+            .split(" & ")
+        ]
         for line in tex.splitlines()
         if line.endswith(r"\\")
     ]

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 
 from seq2see.commands.compare.page import page
@@ -82,14 +83,17 @@ def as_markdown(comparison: Comparison) -> str:
 
 def as_tex(comparison: Comparison) -> str:
     r"""A tabular for a paper with \usepackage{booktabs}; the notes are comments."""
-    head, *rows = (
-        " & ".join("".join(_TEX.get(character, character) for character in cell) for cell in line) + r" \\"
-        for line in shown(comparison)
-    )
-    columns = "l" + "r" * (len(shown(comparison)[0]) - 1)
+    table = shown(comparison)
+    head, *rows = (" & ".join(map(_in_tex, line)) + r" \\" for line in table)
+    columns = "l" + "r" * (len(table[0]) - 1)
     notes = ["% \\usepackage{booktabs}", *(f"% {note}" for note in comparison.notes)]
     lines = [*notes, f"\\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule"]
     return "\n".join([*lines, r"\end{tabular}", ""])
+
+
+def _in_tex(cell: str) -> str:
+    escaped = "".join(_TEX.get(character, character) for character in cell)
+    return re.sub(r"(?<![\w.-])-(?=\d)", "$-$", escaped)  # of a number
 
 
 def as_page(comparison: Comparison) -> str:

@@ -97,7 +97,7 @@ def _figures(of: Comparison) -> Iterator[str]:
     for cost in ("seconds", "gflop"):
         costs = [(row, own, row.summary(cost)) for row, own in found]
         series = [Series(_label(of, row), [x.mean], [y.mean]) for row, y, x in costs if x is not None and y is not None]
-        if series:
+        if len(series) > 1:
             name = KINDS[cost].label
             panel = Panel("", series, name, True)
             yield _figure(
