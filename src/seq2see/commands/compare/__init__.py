@@ -61,9 +61,8 @@ def _of_metric(comparison: Comparison) -> Iterable[str]:
 
 def _of_all(comparison: Comparison) -> Iterable[str]:
     """The other scores and the cost, of each row and, where they are few, of each run."""
-    names = [name for name in comparison.scores if KINDS[name].is_compared]
-    if "loss" in names:
-        names.remove("target_log_prob")  # it is for those whose losses cannot be compared
+    unlike = "target_log_prob" if "loss" in comparison.scores else "loss"  # the former where losses cannot be compared
+    names = [name for name in comparison.scores if KINDS[name].is_compared and name != unlike]
     heads = "".join(f"{KINDS[name].label.removesuffix(' match'):>7}" for name in names)
     few = sum(len(row.runs) for row in comparison.rows) <= MOST_RUNS
     yield f"{'each run' if few else 'each row':<{SHORT_WIDTH}}{'seed':>4}{'time':>7}{'tok/s':>7}{heads}"
