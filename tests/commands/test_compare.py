@@ -207,6 +207,7 @@ def test_tables_for_papers_and_pages_have_the_same_cells(three_rows, shown, tmp_
     assert pipes[2][:6] == ["1 num_heads=4 num_encoder_layers=2", "3", "0.900", "0.859 to 0.941", "0.883", "0.917"]
     columns = re.search(r"\\begin\{tabular\}\{(l r*)\}".replace(" ", ""), tex)
     assert columns and len(columns[1]) == len(cells[0])
+    assert r"1 num\_heads=4" in tex and r"95 \% interval" in tex and "& $-$0.250 &" in tex
     rules = [tex.index(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}")]
     assert rules == sorted(rules)
 
