@@ -136,8 +136,20 @@ def test_runs_with_other_target_tokens_have_no_loss_to_compare(run, three_rows, 
     lines = shown(*three_rows, letters)
     heads = next(line for line in lines if line.startswith("each run"))
     assert "loss" not in heads and "logp" in heads
-    with pytest.raises(ValueError, match="metric=loss: these runs have other target tokens: choose another"):
+    with pytest.raises(ValueError, match="metric=loss: these runs cannot be compared by it: choose one of exact_match"):
         shown(*three_rows, letters, metric="loss")
+
+
+def test_runs_without_test_pairs_are_shown_with_dashes(run, shown, tmp_path: Path) -> None:
+    folder = Path(run("a"))
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    (folder / "result.json").write_text(json.dumps(result | {"test": {}}), encoding="utf-8")
+    (folder / "evaluation" / "test.tsv").unlink()
+    for name in ("x.csv", "x.tex"):
+        lines = shown(str(folder), output=str(tmp_path / name))
+        assert lines[1] == "1 a 1 - - - -" and "no exact match where a run has none" in lines
+    shown(str(folder), output=str(tmp_path / "x.html"))
+    assert "no scores by length: " in (tmp_path / "x.html").read_text(encoding="utf-8")
 
 
 def test_what_a_run_lacks_is_a_dash_with_the_reason(run, shown, tmp_path: Path) -> None:

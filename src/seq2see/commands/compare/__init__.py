@@ -7,7 +7,7 @@ from statistics import fmean
 
 from seq2see.atomic_write import write_text
 from seq2see.commands.compare.formats import FORMATS
-from seq2see.commands.compare.rows import KINDS, Comparison, Row, compared, test_rows, values_of
+from seq2see.commands.compare.rows import KINDS, Comparison, add_tests, compared, values_of
 from seq2see.options import CompareOptions
 from seq2see.runs.finished import FinishedRun
 from seq2see.runs.terminal import WIDTH, Terminal, clock
@@ -26,7 +26,7 @@ def compare(options: CompareOptions) -> Comparison:
     comparison = compared(options)
     ending = "" if options.output is None else Path(options.output).suffix.lower()
     if len(comparison.rows) > 1 or ending == ".html":
-        test_rows(comparison)
+        add_tests(comparison)
     lines = [*_of_metric(comparison), "", *_of_all(comparison)]
     for note in comparison.notes:
         lines += textwrap.wrap(note, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
@@ -92,6 +92,3 @@ def _beside(name: str, line: str, width: int) -> list[str]:
         name, width - 1, subsequent_indent="  ", break_on_hyphens=False, max_lines=3, placeholder=" ..."
     )
     return [f"{first:<{width}}{line}", *more]
-
-
-__all__ = ["Comparison", "Row", "compare"]

@@ -24,10 +24,8 @@ COSTS = {
 AER = "alignment_error_rate"
 KINDS = {**SCORES, AER: ScoreKind("AER", lower_is_better=True, is_compared=True), **COSTS}  # all that is compared
 NEUTRAL_KEYS = {"": NEUTRAL, "trainer.": NEUTRAL_TRAINER, "data.": NEUTRAL_DATA}
-_SAME_AS_SER = {TokenizerKind.char: "cer", TokenizerKind.word: "wer"}
 OF_TOKENS = [name for name, own in SCORES.items() if own.is_of_tokens]
-
-
+_SAME_AS_SER = {TokenizerKind.char: "cer", TokenizerKind.word: "wer"}
 _NORMAL = 1.959964  # standard deviations on either side that hold 95 %
 # the same of Student's t with 1, 2, ... degrees of freedom
 _STUDENT = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281)
@@ -36,7 +34,6 @@ _STUDENT = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2
 class Summary(NamedTuple):
     """What several runs say of one score or cost."""
 
-    n: int
     mean: float
     interval: tuple[float, float] | None  # 95 %, of the mean; None: of one run
     lowest: float
@@ -62,11 +59,10 @@ class Row:
 
     def summary(self, name: str) -> Summary | None:
         """Of a score or cost; None if a run has none."""
-        values = [values_of(run).get(name) for run in self.runs]
-        found = [value for value in values if value is not None]
-        if len(found) < len(values):
+        values = [own[name] for run in self.runs if name in (own := values_of(run))]
+        if len(values) < len(self.runs):
             return None
-        return Summary(len(found), fmean(found), interval_of_mean(found), min(found), max(found))
+        return Summary(fmean(values), interval_of_mean(values), min(values), max(values))
 
 
 @dataclass
@@ -130,21 +126,21 @@ def compared(options: CompareOptions) -> Comparison:
     if options.against:
         chosen = fingerprint(read_run(Path(options.against)).options)
         base = rows[list(groups).index(chosen)]
-    metric = options.metric or _choosing(recipes)
     scores = [name for name in (*SCORES, AER) if any(name in values_of(run) for run in runs)]
     if len({_target_tokens(recipe) for recipe in recipes}) > 1:
-        if metric in OF_TOKENS:
-            raise ValueError(f"metric={metric}: these runs have other target tokens: choose another score, such as cer")
         scores = [name for name in scores if name not in OF_TOKENS]
         notes.append("no loss, for these runs have other target tokens: logp is the log-probability of a whole target")
-    notes += _doubts(rows, scores)
+    metric = options.metric or _choosing(recipes, scores)
+    if options.metric and metric not in scores:
+        raise ValueError(f"metric={metric}: these runs cannot be compared by it: choose one of {', '.join(scores)}")
+    notes += _doubts(rows, [*dict.fromkeys([metric, *scores, *COSTS])])
     return Comparison(rows, base, metric, scores, notes)
 
 
-def _choosing(recipes: Sequence[TrainOptions]) -> str:
+def _choosing(recipes: Sequence[TrainOptions], scores: Sequence[str]) -> str:
     """The score that chose the checkpoints, if it is the same and one of outputs; else exact match."""
-    first, *others = {recipe.training.select for recipe in recipes}
-    return "exact_match" if others or first is None or SCORES[first].is_forced else first
+    first, *others = {recipe.training.select or "exact_match" for recipe in recipes}
+    return "exact_match" if others or first not in scores or SCORES[first].is_forced else first
 
 
 def _target_tokens(options: TrainOptions) -> tuple[Any, ...]:
@@ -153,18 +149,18 @@ def _target_tokens(options: TrainOptions) -> tuple[Any, ...]:
     return own.target, own.vocab_size, own.shared, own.normalize
 
 
-def _doubts(rows: Sequence[Row], scores: Sequence[str]) -> Iterable[str]:
+def _doubts(rows: Sequence[Row], names: Sequence[str]) -> Iterable[str]:
     """Why some places of the table are empty, or say less than they seem to."""
     if any(len(row.runs) == 1 for row in rows):
         yield "no interval over seeds for a row of one run"
     if any(len({run.options.seed for run in row.runs}) < len(row.runs) for row in rows):
         yield "a row has runs of the same seed: its interval is narrower than one over as many seeds"
-    missing = [KINDS[name].label for name in (*scores, *COSTS) if any(row.summary(name) is None for row in rows)]
+    missing = [KINDS[name].label for name in names if any(row.summary(name) is None for row in rows)]
     if missing:
         yield f"no {', '.join(missing)} where a run has none"
 
 
-def test_rows(comparison: Comparison) -> None:
+def add_tests(comparison: Comparison) -> None:
     """Counts the test pairs of each row, and tests each against the chosen one, with Holm's correction.
 
     Source:
@@ -186,10 +182,10 @@ def test_rows(comparison: Comparison) -> None:
         comparison.notes.append(f"p: paired bootstrap over the test pairs against row {number}, with Holm's correction")
     for test, p_holm in zip(tests, holm([test["p"] for test in tests]), strict=True):
         test["p_holm"] = p_holm
-    for reason in dict.fromkeys(row.reason for row in others if row.reason):
+    for reason in dict.fromkeys(row.reason for row in others or rows if row.reason):
         numbers = [str(rows.index(row) + 1) for row in others if row.reason == reason]
         where = f" of row{'s' * (len(numbers) > 1)} {', '.join(numbers)}" if len(numbers) < len(others) else ""
-        comparison.notes.append(f"no test{where}: {reason}")
+        comparison.notes.append(f"{'no test' if others else 'no scores by length'}{where}: {reason}")
 
 
 def _count(row: Row, metric: str) -> list[tuple[str, list[str]]]:
