@@ -41,6 +41,11 @@ def stop_if_asked() -> None:
         raise _requested[0]
 
 
+def stop_too() -> None:
+    """As if a signal had come: another process of the run has got one."""
+    _requested[:] = _requested or [Terminated]
+
+
 @contextmanager
 def defer_signals() -> Iterator[None]:
     """While this lasts a first signal is only remembered: the work inside asks `stop_requested` where it can stop."""
