@@ -104,7 +104,8 @@ def processes(options: TrainOptions) -> Iterator[TrainOptions]:
     if layout.num_ranks == 1:
         yield options
         return
-    trainer, environment, threads = options.trainer, dict(os.environ), torch.get_num_threads()
+    trainer = options.trainer
+    environment, threads, excepthook = dict(os.environ), torch.get_num_threads(), sys.excepthook
     if not isinstance(trainer.devices, list):
         trainer = replace(trainer, devices=layout.devices, num_nodes=layout.num_nodes)
     backend = "cpu:gloo,cuda:nccl" if device_of(trainer.accelerator) == "cuda" else "gloo"
@@ -131,6 +132,7 @@ def processes(options: TrainOptions) -> Iterator[TrainOptions]:
             other.wait()
         if distributed.is_initialized():
             distributed.destroy_process_group()
+        sys.excepthook = excepthook  # a process group puts its own before it
         os.environ.clear()
         os.environ.update(environment)
         if torch.get_num_threads() != threads:
