@@ -121,7 +121,7 @@ def recorded(folder: Path, rank: int, own: dict[str, str], more: list[str]) -> N
     def recording(self: TrainingModule, batch: Any, batch_idx: int) -> Any:
         ids = batch.ids.tolist() if (batch.tgt_out != 0).any() else []
         with folder.with_name(f"{folder.name}.ids").open("a") as file:
-            file.write(json.dumps([self.global_step, rank, ids]) + "\n")
+            file.write(json.dumps([self.global_step, own["WORLD_SIZE"], rank, ids]) + "\n")
         return training_step(self, batch, batch_idx)
 
     TrainingModule.training_step = recording
@@ -153,10 +153,11 @@ def started_outside(num_ranks: int, folder: Path, *more: str, seconds: float | N
 def ids(folder: Path) -> dict[int, list[int]]:
     """The pairs of each step, of all processes; of a step that was done twice, the last time."""
     steps: dict[int, dict[int, list[int]]] = {}
+    layouts: dict[int, str] = {}
     for line in folder.with_name(f"{folder.name}.ids").read_text().splitlines():
-        step, rank, pairs = json.loads(line)
-        if rank == 0:
-            steps[step] = {}
+        step, num_ranks, rank, pairs = json.loads(line)
+        if layouts.get(step) != num_ranks:
+            steps[step], layouts[step] = {}, num_ranks
         steps[step][rank] = pairs
     return {step: sorted(sum(every.values(), [])) for step, every in steps.items()}
 

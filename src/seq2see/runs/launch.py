@@ -58,8 +58,8 @@ def started_outside() -> dict[str, str] | None:
     return {**found, "MASTER_ADDR": environment.main_address, "MASTER_PORT": str(environment.main_port)}
 
 
-def layout_of(trainer: TrainerOptions) -> Layout:
-    """The processes that the options ask for, or that there are.
+def layout_of(trainer: TrainerOptions, *, goes_on: bool = False) -> Layout:
+    """The processes that the options ask for, or that there are; a run that goes on takes those that there are.
 
     Raises:
         ValueError: they cannot be had here, or not with these options.
@@ -80,8 +80,8 @@ def layout_of(trainer: TrainerOptions) -> Layout:
             ("devices", asked, layout.devices),
             ("num_nodes", trainer.num_nodes, layout.num_nodes),
         ):
-            if typed not in (1, there):
-                raise ValueError(f"trainer.{key} ({typed}): {there} were started: leave it out, or start so many")
+            if typed not in (1, there) and not goes_on:
+                raise ValueError(f"trainer.{key} ({typed}): {there} were started: use trainer.{key}={there}")
     elif trainer.num_nodes > 1:
         raise ValueError(
             f"trainer.num_nodes ({trainer.num_nodes}): a process has to be started on each: use torchrun --nnodes="
@@ -100,7 +100,7 @@ def processes(options: TrainOptions) -> Iterator[TrainOptions]:
         ValueError: they cannot be had here, or not with these options.
         RunFailed: one of them has ended before its time.
     """
-    layout = layout_of(options.trainer)
+    layout = layout_of(options.trainer, goes_on=options.resume is not None)
     if layout.num_ranks == 1:
         yield options
         return
