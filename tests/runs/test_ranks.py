@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -114,6 +114,24 @@ def test_fsdp_is_refused_without_gpus(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.gpu
+def test_fsdp_trains_as_one_process_does_and_its_checkpoint_loads_in_one(tmp_path: Path) -> None:
+    more = ["trainer.max_steps=20", "attention_log.enabled=false", "trainer.accelerator=gpu"]
+    alone = train(tmp_path / "alone", *more)
+    sharded = train(tmp_path / "fsdp", *more, "trainer.strategy=fsdp", "trainer.devices=auto")
+    losses = column(sharded.folder, "train/loss")
+    assert losses == pytest.approx(column(alone.folder, "train/loss"), abs=1e-4) and len(losses) == 20
+    assert len(load(str(sharded.folder)).translate(["a b c"])) == 1
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_two_gpus_train_as_one_does(tmp_path: Path) -> None:
+    alone, together = train(tmp_path / "1"), train(tmp_path / "2", "trainer.devices=2", "trainer.strategy=ddp")
+    losses = column(together.folder, "train/loss")
+    assert losses == pytest.approx(column(alone.folder, "train/loss"), abs=1e-4) and len(losses) == 50
+
+
 def recorded(folder: Path, rank: int, own: dict[str, str], more: list[str]) -> None:
     """Trains as one of several processes that something else has started, and writes down the pairs of each step."""
     training_step = TrainingModule.training_step
@@ -170,32 +188,33 @@ def test_killed_ten_times_and_resumed_it_is_the_run_that_nothing_befell(
     same, more = len(set(layouts)) == 1, ["trainer.max_steps=150"]
     if same:
         more.append("model.dropout=0.1")
+    straight, moments, kills, begun = tmp_path / "straight", random.Random(3), 0, 0
     begin = time.monotonic()
-    assert started_outside(2, tmp_path / "straight", *more) == {0}
-    seconds, moments, folder = time.monotonic() - begin, random.Random(3), tmp_path / "killed"
-    for kill in range(10):
-        codes = started_outside(layouts[kill % 3], folder, *more, seconds=moments.uniform(0.4, 0.7) * seconds)
-        assert codes <= {None, 0}
-    while started_outside(2, folder, *more) != {0}:
-        pass
-    expected, found = ids(tmp_path / "straight"), ids(folder)
-    assert expected == found and len(found) == 150
+    assert started_outside(2, straight, *more) == {0}
+    seconds, expected = time.monotonic() - begin, ids(straight)
     for epoch in range(150 // 5):  # five batches of 32 have 150 pairs
-        assert sorted(sum((found[step] for step in range(5 * epoch, 5 * epoch + 5)), [])) == list(range(150))
-    ours, theirs = weights(folder), weights(tmp_path / "straight")
-    assert all(torch.equal(ours[name], theirs[name]) for name in ours) == same
-    assert column(folder, "train/loss")[:50] == pytest.approx(
-        column(tmp_path / "straight", "train/loss")[:50], abs=1e-5
-    )
+        assert sorted(sum((expected[step] for step in range(5 * epoch, 5 * epoch + 5)), [])) == list(range(150))
+    while kills < 10:
+        folder, begun = tmp_path / f"killed{begun}", begun + 1
+        while None in (codes := started_outside(layouts[kills % 3], folder, *more, seconds=moments.random() * seconds)):
+            kills += 1
+            assert codes <= {None, 0}
+        assert codes == {0} and ids(folder) == expected
+        ours, theirs = weights(folder), weights(straight)
+        assert all(torch.equal(ours[name], theirs[name]) for name in ours) == same
+        losses = column(folder, "train/loss")[:50]
+        assert losses == pytest.approx(column(straight, "train/loss")[:50], abs=1e-5)
 
 
-def command(*more: str, by: tuple[str, ...] = (sys.executable,)) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+def command(*more: str, by: tuple[str, ...] = (sys.executable,), **environment: str) -> subprocess.Popen[str]:
+    RUNS.append(subprocess.Popen(
         [*by, SCRIPT, *OPTIONS, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+    ))  # fmt: skip
+    return RUNS[-1]
 
 
+RUNS: list[subprocess.Popen[str]] = []  # of a test
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone")
 
 
@@ -236,6 +255,55 @@ def test_a_process_that_is_killed_ends_the_run_in_one_line_and_none_is_left(tmp_
     _, err = run.communicate(timeout=100)
     assert run.returncode == 1 and "train: process 1 of 0 to 1 has ended" in err and "Traceback" not in err
     assert json.loads((folder / "result.json").read_text(encoding="utf-8"))["status"] == "failed"
+
+
+@pytest.mark.slow
+def test_torchrun_starts_a_killed_run_again_and_it_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    run = command(f"run_dir={folder}", "resume=auto", "trainer.max_steps=400", by=(*TORCHRUN, "--max-restarts=2"))
+    wait_for(lambda: "\n45," in (folder / "metrics.csv").read_text(encoding="utf-8"), run)
+    workers = subprocess.check_output(["pgrep", "-P", str(run.pid)], text=True).split()
+    os.kill(int(workers[-1]), signal.SIGKILL)
+    _, err = run.communicate(timeout=200)
+    assert run.returncode == 0, err
+    assert column(folder, "step") == list(range(1, 401)) and "goes on" in (folder / "train.log").read_text()
+
+
+@pytest.mark.slow
+def test_srun_needs_no_other_command(tmp_path: Path) -> None:
+    own = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "1", "SLURM_NODELIST": "127.0.0.1"}
+    own |= {
+        "SLURM_JOB_ID": str(os.getpid()),
+        "SLURM_NTASKS": "2",
+        "SLURM_JOB_NAME": "train",
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
+    tasks = [
+        command(f"run_dir={tmp_path}/run", **own, SLURM_PROCID=str(number), SLURM_LOCALID=str(number))
+        for number in range(2)
+    ]
+    (out, err), (other, _) = (task.communicate(timeout=200) for task in tasks)
+    assert [task.returncode for task in tasks] == [0, 0], err
+    assert "exact match" in out and "devices: 2" in (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
+    assert "exact match" not in other
+
+
+@pytest.mark.slow
+def test_each_job_of_a_multirun_has_its_own_processes(tmp_path: Path) -> None:
+    run = command("-m", "seed=1,2", f"run_dir={tmp_path}/many", "trainer.devices=2", "trainer.max_steps=3")
+    _, err = run.communicate(timeout=200)
+    assert run.returncode == 0, err
+    assert {(tmp_path / "many" / job / "result.json").is_file() for job in "01"} == {True}
+
+
+@pytest.fixture(autouse=True)
+def ended() -> Iterator[None]:
+    yield
+    for run in RUNS:
+        if run.poll() is None:
+            run.send_signal(signal.SIGTERM)  # which torchrun passes on
+        run.communicate()
+    RUNS.clear()
 
 
 def wait_for(condition: Callable[[], bool], run: subprocess.Popen[str]) -> None:

@@ -148,7 +148,7 @@ def fit(
             if not of_a_signal:  # such as that of a worker process that it has ended
                 raise
     cost = {}
-    if rank() == 0 and not stop_requested():
+    if rank() == 0 and not stop_requested() and options.trainer.strategy != "fsdp":  # whose weights are in parts
         cost = cost_of(
             setup.trained.model,
             train_loader(options.data, options.seed, setup.train),
@@ -170,8 +170,10 @@ def _quieten() -> None:
 
 def _trainer(chosen: TrainerOptions, callbacks: list[Callback], loggers: list[Logger]) -> L.Trainer:
     devices, strategy = chosen.devices, "auto"
-    if num_ranks() > 1:
-        strategy = FSDPStrategy(state_dict_type="full") if chosen.strategy == "fsdp" else "ddp"
+    if chosen.strategy == "fsdp":
+        strategy = FSDPStrategy(state_dict_type="full")
+    elif num_ranks() > 1:
+        strategy = "ddp"
     elif not isinstance(devices, list) or device_of(chosen.accelerator) != "cuda":
         devices = 1
     return L.Trainer(

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import count
 from typing import Any
 
 import torch
 from torch import distributed
-from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
+from torch.distributed import PrefixStore, TCPStore  # pyright: ignore[reportPrivateImportUsage]
+from torch.distributed.rendezvous import rendezvous
 
 from seq2see.data.loader import end_with_parent
 from seq2see.decoding import device_of
@@ -23,10 +25,13 @@ from seq2see.options import TrainerOptions, TrainOptions
 from seq2see.runs.folder import RunFailed
 
 A_CORE = 2  # processes at most
+LOWEST_PORT = 20_000  # of those where the processes of a SLURM step meet
 OWN = "127.0.0.1"  # where processes of one machine meet
 PATIENCE = timedelta(hours=12)  # for the first process, which alone reads and tokenises new pairs
 # What srun tells each process, by the names that torchrun uses
 OF_SLURM = {"RANK": "PROCID", "LOCAL_RANK": "LOCALID", "WORLD_SIZE": "STEP_NUM_TASKS", "NODES": "STEP_NUM_NODES"}
+
+_connections = count()  # of this process
 
 
 @dataclass(frozen=True)
@@ -53,9 +58,10 @@ def started_outside() -> dict[str, str] | None:
         return None
     from lightning.fabric.plugins.environments.slurm import SLURMEnvironment  # it takes seconds
 
-    environment = SLURMEnvironment(auto_requeue=False)
     found["LOCAL_WORLD_SIZE"] = str(int(found["WORLD_SIZE"]) // int(found.pop("NODES")))
-    return {**found, "MASTER_ADDR": environment.main_address, "MASTER_PORT": str(environment.main_port)}
+    first = SLURMEnvironment.resolve_root_node_address(own.get("SLURM_STEP_NODELIST", OWN))
+    port = LOWEST_PORT + (int(own.get("SLURM_JOB_ID", 0)) + int(own.get("SLURM_STEP_ID", 0))) % 10_000
+    return {**found, "MASTER_ADDR": first, "MASTER_PORT": str(port)}
 
 
 def layout_of(trainer: TrainerOptions, *, goes_on: bool = False) -> Layout:
@@ -115,7 +121,7 @@ def processes(options: TrainOptions) -> Iterator[TrainOptions]:
             others = _start_others(layout.devices, backend)
         else:
             os.environ.update(layout.started)
-            distributed.init_process_group(backend, timeout=PATIENCE)
+            _connect_with_others(backend)
         _use_own_gpu(backend, trainer.devices)
         yield replace(options, trainer=trainer)
         for other in others:
@@ -137,6 +143,16 @@ def processes(options: TrainOptions) -> Iterator[TrainOptions]:
         os.environ.update(environment)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
+
+
+def _connect_with_others(backend: str) -> None:
+    """Of torchrun's processes, also of those that it has started once more, and of each run of a multirun."""
+    own = os.environ
+    rank, num_ranks = int(own["RANK"]), int(own["WORLD_SIZE"])
+    store, _, _ = next(rendezvous("env://", rank, num_ranks, timeout=PATIENCE))
+    # the store may still hold where the processes before were to be found
+    store = PrefixStore(f"{own.get('TORCHELASTIC_RESTART_COUNT', 0)}/{next(_connections)}", store)
+    distributed.init_process_group(backend, store=store, rank=rank, world_size=num_ranks, timeout=PATIENCE)
 
 
 def _start_others(num_ranks: int, backend: str) -> list[subprocess.Popen[bytes]]:

@@ -139,7 +139,8 @@ def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
                 result.steps, result.best = outcome.steps, _best(outcome.best, options.training.select)
                 stop_if_asked()
                 result.cost = outcome.cost
-                terminal.say(shortened(f"\n  {'cost':<11} {cost_line(result.cost)}"))
+                if result.cost:
+                    terminal.say(shortened(f"\n  {'cost':<11} {cost_line(result.cost)}"))
             if log is not None:
                 log.save(folder.page, title=f"{options.task.kind} ({folder.path.name})")
 
