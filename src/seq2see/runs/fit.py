@@ -134,7 +134,8 @@ def fit(
                 weights_only=True,
             )
         except Stopped:
-            stop_too()
+            if not stop_requested():
+                stop_too()
         except SystemExit as end:  # what Lightning makes of a signal
             if not stop_requested():
                 raise end.__context__ if isinstance(end.__context__, KeyboardInterrupt) else end from None
