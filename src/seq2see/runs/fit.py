@@ -134,7 +134,7 @@ def fit(
                 weights_only=True,
             )
         except Stopped:
-            if not stop_requested():
+            if num_ranks() > 1:  # the signal may have come to another process
                 stop_too()
         except SystemExit as end:  # what Lightning makes of a signal
             if not stop_requested():
