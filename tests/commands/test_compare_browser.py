@@ -41,6 +41,12 @@ def test_it_fits_the_window_and_its_figures_have_the_colour_of_its_text(
         "all => Math.min(...all.map(one => one.getBoundingClientRect().height))"
     )
     assert smallest > 8
+    right = "one.getBoundingClientRect().right > one.closest('figure').getBoundingClientRect().right"
+    cut = tab.locator("figure svg text").evaluate_all(f"all => all.filter(one => {right}).map(one => one.textContent)")
+    assert cut == []
+    first, second = (tab.locator("tbody tr").first.locator("th, td").nth(number).bounding_box() for number in (0, 1))
+    words = tab.locator("tbody th").first.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert words and first["x"] + first["width"] <= second["x"] + 1
 
 
 def test_it_has_the_table_what_was_varied_and_each_run(page: str, open_html: Callable) -> None:  # noqa: F811

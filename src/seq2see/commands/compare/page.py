@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TEMPLATE = Path(__file__).with_name("page.html")
 WIDTH, HEIGHT = 4.6, 2.8  # of a figure, inches: its letters can be read on a phone
-LABEL = 18  # characters of a name below a figure
+LABEL, NAME = 14, 28  # characters of a row's name below a figure, and beside one
 
 
 def page(of: Comparison, table: Sequence[Sequence[str]]) -> str:
@@ -31,7 +31,7 @@ def page(of: Comparison, table: Sequence[Sequence[str]]) -> str:
 
     number, kind = of.rows.index(of.base), KINDS[of.metric]
     lead = f"{kind.label} on the test pairs: {'less' if kind.lower_is_better else 'more'} is better."
-    if len(of.rows) > 1:
+    if any(row.test for row in of.rows):
         lead += f" Each row is tested against row {number + 1}, {of.base.name}."
     runs, settings = [["", "seed", *(KINDS[name].label for name in of.scores), "seconds"]], [["", *of.rows[0].settings]]
     for place, row in enumerate(of.rows, start=1):
@@ -75,7 +75,7 @@ def _figures(of: Comparison) -> Iterator[str]:
     label, curve = KINDS[of.metric].label, f"val/{of.metric}"
     found = [(row, row.summary(of.metric)) for row in of.rows]
     estimates = [
-        Estimate(_label(of, row), own.mean, own.interval, [values_of(run)[of.metric] for run in row.runs])
+        Estimate(_label(of, row, NAME), own.mean, own.interval, [values_of(run)[of.metric] for run in row.runs])
         for row, own in found
         if own is not None
     ]
@@ -105,9 +105,9 @@ def _figures(of: Comparison) -> Iterator[str]:
             )
 
 
-def _label(of: Comparison, row: Row) -> str:
+def _label(of: Comparison, row: Row, most: int = LABEL) -> str:
     """The row's number and what is its own, without the keys."""
-    return shortened(f"{of.rows.index(row) + 1} {' '.join(row.settings.values()) or row.name}", LABEL)
+    return shortened(f"{of.rows.index(row) + 1} {' '.join(row.settings.values()) or row.name}", most)
 
 
 def _drawn(panel: Panel) -> "Figure":
