@@ -3,6 +3,8 @@
 import csv
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -231,3 +233,11 @@ def test_another_ending_or_a_place_that_cannot_be_written_is_refused(run, shown,
         shown(run("b"), metric="bleux")
     with pytest.raises(ValueError, match="output: .* cannot be written"):
         shown(run("c"), output=str(tmp_path / "none" / "x.csv"))
+
+
+def test_a_table_of_one_row_is_there_at_once(run) -> None:
+    code = "import sys; from seq2see.commands import shell; shell.run('compare', sys.argv[1:])"
+    code += "; print('torch' in sys.modules)"
+    runs = [run("a"), run("b", seed=1)]
+    ran = subprocess.run([sys.executable, "-c", code, *runs], capture_output=True, text=True, check=True)
+    assert ran.stdout.endswith("False\n") and "mean of 2" in ran.stdout
