@@ -39,7 +39,7 @@ class References:
         self.target_tokenizer = target_tokenizer
         self.sources = [normalize(pair.source, source_tokenizer.normalize) for pair in pairs]
         self.texts = as_scored([pair.target for pair in pairs], target_tokenizer)
-        self.groups = _of_same_source(self.sources, self.texts)
+        self.groups = of_same_source(self.sources, self.texts)
         self.firsts = [group[0] for group in self.groups[:most]]
         self.different = [
             sorted({self.texts[place]: place for place in reversed(group)}.values()) for group in self.groups[:most]
@@ -56,7 +56,7 @@ class References:
         return hypotheses, [one_line(self.target_tokenizer.decode(best.ids)) for best in hypotheses]
 
 
-def _of_same_source(sources: Sequence[str], targets: Sequence[str]) -> list[list[int]]:
+def of_same_source(sources: Sequence[str], targets: Sequence[str]) -> list[list[int]]:
     """The pairs of each source, by their places; each pair alone if no source has two different targets."""
     groups: dict[str, list[int]] = {}
     for place, source in enumerate(sources):
