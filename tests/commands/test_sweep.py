@@ -138,14 +138,13 @@ def test_jobs_in_other_processes_write_whole_runs_and_a_failed_one_is_listed(
     launcher: list[str], tmp_path: Path, short_run: Overrides
 ) -> None:
     pytest.importorskip("submitit")
-    (tmp_path / "bad.tsv").write_text("a\n")
     launcher = [f"hydra/launcher={launcher[0]}", *launcher[1:]]
     done = train(*launcher, *short_run("x"), "seed=0,1", "init=null,nowhere.ckpt", cwd=tmp_path)
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    done = train(*launcher, *short_run("x"), "seed=0,1", "optim.lr=1e-3,1e30", cwd=tmp_path)
+    done = train(*launcher, *short_run("x"), "seed=0,1", "optim.lr=1e-3,1e9", "optim.warmup_steps=0", cwd=tmp_path)
     assert done.returncode == 1 and "2 of 4 jobs completed" in done.stdout, done.stderr
     assert statuses(tmp_path / "x") == ["completed", "failed"] * 2 and "Traceback" not in done.stderr
-    assert {path.name for path in tmp_path.iterdir()} == {"bad.tsv", "x"}
+    assert {path.name for path in tmp_path.iterdir()} == {"x"}
     assert all(name in {"0", "1", "2", "3", "sweep.yaml", ".submitit"} for name in os.listdir(tmp_path / "x"))
 
 

@@ -28,7 +28,7 @@ from seq2see.options import SCORES
 from seq2see.runs.config import job_of, to_options
 from seq2see.runs.folder import RunFailed, RunFolder, alone_in, read_result
 from seq2see.runs.overrides import UsageError, quoted
-from seq2see.runs.terminal import shortened
+from seq2see.runs.terminal import command_line, shortened
 
 COMPLETED, FAILED, LOST = "completed", "failed", "lost"  # the last: its process has died, or never began
 PLACES = ("run_dir", "resume")  # keys that say where a sweep lies and not what it is
@@ -353,7 +353,7 @@ class Sweep:
             folder = next(job.folder for job in jobs if job.number == number)
             config = shlex.quote(folder.relative(folder.config))
             print(f"\n  best job {number}, {scored(*scores[number])} in validation; again with")
-            print(f"  python scripts/train.py config={config}")
+            print(f"  {command_line('train')} config={config}")
 
 
 def scored(metric: str, value: float) -> str:
