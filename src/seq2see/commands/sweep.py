@@ -52,6 +52,18 @@ class Job:
         resumed = self.options.resume if self.options.run_dir is None else None
         return RunFolder(Path(str(resumed or self.options.run_dir)).absolute())
 
+    def look(self) -> None:
+        """Takes from the folder of a training how it has ended, if that is not known."""
+        if self.status in (COMPLETED, FAILED) or not getattr(self.options, "run_dir", None):
+            return
+        if self.folder.result.is_file():
+            result = read_result(self.folder.path)
+            self.status, self.value = result["status"], result.get("best", {}).get("value")
+        elif self.folder.config.is_file():
+            self.status = "interrupted"
+        if self.status == COMPLETED:
+            self.reason = ""
+
 
 class Work:
     """What Hydra calls for each job, in this process or, as a copy, in another one.
@@ -202,8 +214,11 @@ class GridSweeper(Sweeper):
             except Exception as error:  # of the launcher itself: the jobs' own are in what it returns
                 if is_here:
                     raise
+                print(" ".join(str(error).split())[:1_000], file=sys.stderr)
                 for job in batch:
-                    job.status, job.reason = LOST, " ".join(f"{type(error).__name__}: {error}".split())
+                    job.look()
+                    if job.status != COMPLETED:
+                        job.status, job.reason = LOST, f"a worker process has died ({type(error).__name__})"
                 continue
             for job, end in zip(batch, ends, strict=True):
                 if end.status is JobStatus.COMPLETED:
@@ -327,8 +342,10 @@ class Sweep:
     def tell_complete(self, jobs: list[Job]) -> None:
         """Says which jobs of a sweep that goes on are complete."""
         for job in jobs:
-            if self.goes_on and job.folder.result.is_file() and read_result(job.folder.path)["status"] == COMPLETED:
-                job.status = COMPLETED
+            if not self.goes_on or job.status == FAILED:
+                continue
+            job.look()
+            if job.status == COMPLETED:
                 print(f"job {job.number} is complete: {job.folder.shown}", file=sys.stderr)
 
     def summarise(self, jobs: list[Job]) -> None:
@@ -338,10 +355,10 @@ class Sweep:
         lines, scores = [], {}
         for job in jobs:
             told = f": {job.reason}" if job.reason else ""
-            if job.status not in (FAILED, LOST) and job.folder.result.is_file():
-                result = read_result(job.folder.path)
-                job.status, best = result["status"], result.get("best", {})
-                if best and job.status == COMPLETED:
+            if job.status != LOST:
+                job.look()
+            if job.status == COMPLETED and job.folder.result.is_file():
+                if best := read_result(job.folder.path).get("best"):
                     scores[job.number] = best["metric"], best["value"]
                     told = f"   {scored(*scores[job.number])}"
             lines.append(shortened(f"  {job.number:>3} {job.status:<11} {' '.join(job.varied)}{told}"))
@@ -363,7 +380,8 @@ def scored(metric: str, value: float) -> str:
 
 def require_completed(jobs: list[Job]) -> None:
     """Raises RunFailed if a job is not completed."""
-    others = [job for job in jobs if job.status != COMPLETED]
+    lost, others = (sum(job.status == LOST for job in jobs), sum(job.status != COMPLETED for job in jobs))
+    if lost:
+        raise RunFailed(f"{lost} of {len(jobs)} jobs were lost: the same command with resume=auto does them")
     if others:
-        remedy = ", or may be done with resume=auto" if any(job.status == LOST for job in others) else ""
-        raise RunFailed(f"{len(others)} of {len(jobs)} jobs failed{remedy}")
+        raise RunFailed(f"{others} of {len(jobs)} jobs failed")
