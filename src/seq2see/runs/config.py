@@ -72,7 +72,7 @@ def jobs_of(command: str, overrides: list[str], flags: list[str]) -> list[tuple[
     return jobs
 
 
-def hydra_main(command: str, task: Callable[[DictConfig], None], arguments: list[str]) -> None:
+def hydra_main(command: str, task: Callable[[DictConfig], object], arguments: list[str]) -> None:
     """Hydra's own command line, for one job or many: calls the task with the configuration of each."""
     _store_schemas(command)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # what is wrong is raised, not printed
@@ -116,6 +116,8 @@ def explained(command: str, error: BaseException, overrides: list[str]) -> Usage
             return UsageError(f"{cause.override}: this cannot be read as a value; {hint}")
         if isinstance(cause, MissingConfigException) and cause.options:
             group, _, name = str(cause.missing_cfg_file).rpartition("/")
+            if group.startswith("hydra/") and name.split("_")[0] in ("joblib", "submitit", "optuna"):
+                return UsageError(f"{group}={name}: its package is not installed: pip install 'seq2see[sweep]'")
             return UsageError(f"{group}={name}: there is no such {group}; choose one of {', '.join(cause.options)}")
         if key:
             place = f"config: {key}" if any(text.startswith("begin=") for text in overrides) else key

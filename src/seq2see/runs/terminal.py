@@ -151,6 +151,11 @@ def shortened(text: str, width: int = WIDTH) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
+def command_line(command: str) -> str:
+    """How a command is typed where this one was: in a checkout, or with the installed console command."""
+    return f"seq2see {command}" if Path(sys.argv[0]).stem == "seq2see" else f"python scripts/{command}.py"
+
+
 def about(seconds: float) -> str:
     """A duration as people say it."""
     if seconds < 90:

@@ -67,9 +67,9 @@ class Result:
         write_text(file, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
 
 
-def command(options: TrainOptions) -> None:
+def command(options: TrainOptions) -> Result:
     """What `scripts/train.py` does."""
-    train_run(options)
+    return train_run(options)
 
 
 def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
