@@ -273,7 +273,7 @@ class CompareOptions:
 class BenchmarkOptions:
     """`scripts/benchmark.py`."""
 
-    suite: Suite | None = None  # None: all
+    suite: Suite | None = None  # None: all that need no GPU
     rounds: int = 3  # medians are of so many, after one to warm up
     pairs: int = 1_000_000  # of suite=load
     output: str | None = None  # JSON with all figures
@@ -283,7 +283,7 @@ class BenchmarkOptions:
 
     def suites(self) -> list[Suite]:
         """What is to be measured."""
-        return list(Suite) if self.suite is None else [self.suite]
+        return [one for one in Suite if one is not Suite.gpu] if self.suite is None else [self.suite]
 
 
 COMMANDS: dict[str, type] = {
