@@ -40,19 +40,19 @@ def figures_on(device: str, sizes: Mapping[str, Size], *, rounds: int, steps: in
         work = {}
         for contender, make in makers.items():
             module = make(size).to(device)
-            is_compiled = contender == COMPILED and device != "cpu"
-            step = work_of(torch.compile(module) if is_compiled else module, batches, fused=True)  # type: ignore[arg-type]
-            work[contender] = _in_bf16(step, device)
+            module.forward = torch.autocast(device, torch.bfloat16)(module.forward)
+            is_compiled = contender == COMPILED and device == "cuda"
+            learner = torch.compile(module) if is_compiled else module
+            work[contender] = _finished(work_of(learner, batches, fused=True), device)  # type: ignore[arg-type]
         measured = Rounds.run(f"gpu, {name}", "tokens/s", work, rounds=rounds)
         yield from measured.figures(OURS, NOTES)
 
 
-def _in_bf16(step: Callable[[], float], device: str) -> Callable[[], float]:
-    """The step under autocast, until the device is done."""
+def _finished(step: Callable[[], float], device: str) -> Callable[[], float]:
+    """The step, until the device is done."""
 
     def work() -> float:
-        with torch.autocast(device, torch.bfloat16):
-            tokens = step()
+        tokens = step()
         if device == "cuda":
             torch.cuda.synchronize()
         return tokens
