@@ -88,7 +88,7 @@ def evaluate_pairs(
     Raises:
         ValueError: a text has more tokens than the model has positions.
     """
-    model = trained.model.to(device)
+    model = trained.predictor.to(device)
     decode, target = trained.options.decode, trained.target_tokenizer
     asked = References(pairs, trained.source_tokenizer, target)
     groups, firsts, scorer = asked.groups, asked.firsts, asked.scorer

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from seq2see.decoding import Hypothesis, LengthLimit, decode_sentences
+from seq2see.decoding.ensemble import Predictor
 from seq2see.evaluation.scores import Scorer
 from seq2see.options import DecodeOptions
 from seq2see.tasks.pairs import Pair
 from seq2see.text import Tokenizer, normalize
-from seq2see.transformer import Transformer
 
 
 class References:
@@ -48,7 +48,7 @@ class References:
         self._source_ids = source_tokenizer.encode_batch([pairs[place].source for place in self.firsts])
 
     def translated(
-        self, model: Transformer, *, limit: LengthLimit, decode: DecodeOptions
+        self, model: Predictor, *, limit: LengthLimit, decode: DecodeOptions
     ) -> tuple[list[Hypothesis], list[str]]:
         """The best hypothesis of each source, and its text in one line."""
         found = decode_sentences(model, self._source_ids, limit=limit, options=decode)

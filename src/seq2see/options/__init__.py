@@ -21,6 +21,7 @@ from seq2see.options.commands import (
     SelfcheckOptions,
     TrainOptions,
     TranslateOptions,
+    checkpoints_of,
 )
 from seq2see.options.enums import (
     Activation,

@@ -187,6 +187,7 @@ class EvaluateOptions:
 
     ckpt: Any = None  # a run folder, a .ckpt file, or several
     average: int | None = None  # the mean of the run's so many newest kept checkpoints (training.keep)
+    ensemble: bool = False  # several as one model, by the mean of their probabilities; otherwise they are compared
     split: Split = Split.test
     task: OtherData = field(default_factory=OtherData)
     data: OtherText = field(default_factory=OtherText)
@@ -206,8 +207,9 @@ class EvaluateOptions:
 class TranslateOptions:
     """`scripts/translate.py`."""
 
-    ckpt: str | None = None
+    ckpt: Any = None  # a run folder, a .ckpt file, or the members of an ensemble
     average: int | None = None  # the mean of the run's so many newest kept checkpoints (training.keep)
+    ensemble: bool = False  # several as one model, by the mean of their probabilities
     input: str | None = None  # None: standard input
     output: str | None = None  # None: standard output
     format: TranslationFormat = TranslationFormat.text
@@ -217,6 +219,20 @@ class TranslateOptions:
     def __post_init__(self) -> None:
         require_positive(self, "", "average")
         require_one_of(self.accelerator, "accelerator", ACCELERATORS)
+
+
+def checkpoints_of(options: EvaluateOptions | TranslateOptions) -> list[str]:
+    """What `ckpt` names: one run folder or `.ckpt` file, or several, with `ensemble` as one model.
+
+    Raises:
+        ValueError: there is none, or an ensemble of one.
+    """
+    paths = options.ckpt if isinstance(options.ckpt, list) else [options.ckpt]
+    if not paths or not all(isinstance(path, str) for path in paths):
+        raise ValueError("ckpt is missing: name a run folder or a .ckpt file, as in ckpt=outputs/translation/RUN")
+    if options.ensemble and len(paths) == 1:
+        raise ValueError(f"ensemble=true makes one model of several, ckpt={paths[0]} is one: write ckpt=[RUN,RUN,RUN]")
+    return paths
 
 
 @dataclass
@@ -277,7 +293,7 @@ class CompareOptions:
 class BenchmarkOptions:
     """`scripts/benchmark.py`."""
 
-    suite: Suite | None = None  # None: all
+    suite: Suite | None = None  # None: all that need no GPU
     rounds: int = 3  # medians are of so many, after one to warm up
     pairs: int = 1_000_000  # of suite=load
     output: str | None = None  # JSON with all figures
@@ -287,7 +303,7 @@ class BenchmarkOptions:
 
     def suites(self) -> list[Suite]:
         """What is to be measured."""
-        return list(Suite) if self.suite is None else [self.suite]
+        return [one for one in Suite if one is not Suite.gpu] if self.suite is None else [self.suite]
 
 
 COMMANDS: dict[str, type] = {

@@ -124,6 +124,8 @@ class Suite(Enum):
     decode = "decode"
     maps = "maps"
     growth = "growth"
+    gpu = "gpu"
+    scaling = "scaling"
 
 
 class TranslationFormat(Enum):
