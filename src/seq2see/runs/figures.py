@@ -97,7 +97,7 @@ def comparison(estimates: Sequence[Estimate], *, score: str, width: float = 9.0)
         width: inches.
     """
     labels = [estimate.label for estimate in estimates]
-    figure, (axes,) = _figure(width, 0.7 + 0.32 * len(estimates), 1, 1, left=_room(labels))
+    figure, (axes,) = _figure(width, 0.55 + 0.32 * len(estimates), 1, 1, left=_room(labels), above=0.1)
     for row, estimate in enumerate(estimates):
         axes.plot(estimate.values, [row] * len(estimate.values), "o", color=_INK, alpha=0.35, markersize=3.5)
         if estimate.interval is not None:
@@ -110,7 +110,7 @@ def comparison(estimates: Sequence[Estimate], *, score: str, width: float = 9.0)
 
 def bars(values: dict[str, float], *, x_label: str, width: float = 9.0) -> Figure:
     """A bar for each name, the first one at the top, and its number beside it."""
-    figure, (axes,) = _figure(width, 0.7 + 0.28 * len(values), 1, 1, left=_room(list(values)))
+    figure, (axes,) = _figure(width, 0.55 + 0.28 * len(values), 1, 1, left=_room(list(values)), above=0.1)
     axes.barh(range(len(values)), list(values.values()), height=0.7, color=COLOURS[0])
     for row, value in enumerate(values.values()):
         axes.annotate(
@@ -153,7 +153,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def _figure(
-    width: float, height: float, rows: int, columns: int, *, left: float = 0.55, below: float = 0.0
+    width: float, height: float, rows: int, columns: int, *, left: float = 0.55, below: float = 0.0, above: float = 0.3
 ) -> tuple[Figure, list[Axes]]:
     """An empty one with its axes, row by row; margins are in inches, for matplotlib's own layouts take their time."""
     from matplotlib.figure import Figure  # half a second
@@ -163,7 +163,7 @@ def _figure(
         left / width,
         (0.45 + below) / height,
         1 - 0.1 / width,
-        1 - 0.3 / height,
+        1 - above / height,
         wspace=0.55 / (width / columns - 0.6),
         hspace=0.75 / max(height / rows - 0.75, 0.5),
     )

@@ -2,12 +2,14 @@
 
 import logging
 import warnings
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import lightning as L
 import torch
 from lightning.pytorch.callbacks import Callback, LambdaCallback
 from lightning.pytorch.loggers import Logger
+from lightning.pytorch.profilers import Profiler
 
 from seq2see.data import scoring_loader
 from seq2see.decoding import device_of
@@ -16,7 +18,9 @@ from seq2see.maps import AttentionLog
 from seq2see.options import LoggerKind, TrainerOptions
 from seq2see.runs.cost import cost_of
 from seq2see.runs.folder import RunFolder
+from seq2see.runs.phases import PHASES, Phases
 from seq2see.runs.prepare import TrainingSetup, steps_an_epoch, train_loader
+from seq2see.runs.report import Report
 from seq2see.runs.resume import ResumeState
 from seq2see.runs.signals import defer_signals, listen_again, stop_requested
 from seq2see.runs.terminal import Terminal, TrainingDisplay
@@ -53,6 +57,7 @@ def fit(
     *,
     earlier: ResumeState | None = None,
     tracker: Logger | None = None,
+    report: Report | None = None,
 ) -> Outcome:
     """Trains; the checkpoints are in the folder afterwards.
 
@@ -63,6 +68,7 @@ def fit(
         log: where attention maps go; None: nowhere.
         earlier: what the run goes on from; None: from the beginning.
         tracker: what takes the numbers too.
+        report: the run's page, which is kept up to date; None: there is none.
 
     Raises:
         NotFinite: a loss or a gradient is not a number; `failed.ckpt` has the weights before that step.
@@ -114,10 +120,10 @@ def fit(
         report_training=display.training,
         report_validation=display.validation,
     )
-    listening = LambdaCallback(on_train_start=lambda *_: listen_again())
+    listening = LambdaCallback(on_train_start=lambda *_: listen_again(), on_save_checkpoint=partial(_keep_up, report))
     callbacks: list[Callback] = [part for part in (listening, schedule, best, average, between) if part is not None]
     loggers = _loggers(options.logger, folder, None if earlier is None else earlier.step)
-    trainer = _trainer(options.trainer, callbacks, loggers if tracker is None else [*loggers, tracker])
+    trainer = _trainer(options.trainer, callbacks, loggers if tracker is None else [*loggers, tracker], report)
     with display, defer_signals():
         try:
             trainer.fit(
@@ -153,6 +159,32 @@ def fit(
     return Outcome(trainer.global_step, best.best, cost)
 
 
+class _PhaseProfiler(Profiler):
+    """Tells what the time goes to, by what Lightning and our own callbacks say that they begin and end."""
+
+    phase_of = {"run_training_epoch": "training", "save_checkpoint": "checkpoints"}
+    phase_of |= {"validation": "validations", "maps": "attention maps"}
+
+    def __init__(self, phases: Phases) -> None:
+        super().__init__()
+        self.phases = phases
+
+    def start(self, action_name: str) -> None:
+        if action_name in self.phase_of:
+            self.phases.begin(self.phase_of[action_name])
+
+    def stop(self, action_name: str) -> None:
+        if action_name in self.phase_of:
+            self.phases.end(self.phase_of[action_name])
+
+
+def _keep_up(report: Report | None, trainer: L.Trainer, module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+    """Whenever the run leaves a state to go on from, all of it is in the files: then the page follows."""
+    if report is not None:
+        checkpoint[PHASES] = report.phases.seconds()
+        report.keep_up()
+
+
 def _quieten() -> None:
     """Silences what Lightning says that a user can do nothing about; errors and our own messages stay."""
     for name in ("lightning.pytorch.utilities.rank_zero", "lightning.pytorch", "lightning.fabric"):
@@ -161,7 +193,9 @@ def _quieten() -> None:
         warnings.filterwarnings("ignore", message=message)
 
 
-def _trainer(chosen: TrainerOptions, callbacks: list[Callback], loggers: list[Logger]) -> L.Trainer:
+def _trainer(
+    chosen: TrainerOptions, callbacks: list[Callback], loggers: list[Logger], report: Report | None
+) -> L.Trainer:
     return L.Trainer(
         accelerator=chosen.accelerator,
         devices=chosen.devices if isinstance(chosen.devices, list) and device_of(chosen.accelerator) == "cuda" else 1,
@@ -177,6 +211,7 @@ def _trainer(chosen: TrainerOptions, callbacks: list[Callback], loggers: list[Lo
         max_epochs=-1,
         callbacks=callbacks,
         logger=loggers or False,
+        profiler=None if report is None else _PhaseProfiler(report.phases),
         plugins=[AtomicCheckpointIO()],
         enable_checkpointing=False,
         enable_progress_bar=False,

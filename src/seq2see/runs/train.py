@@ -27,7 +27,9 @@ from seq2see.runs.cost import cost_line
 from seq2see.runs.data import keep_files, keep_split_off
 from seq2see.runs.expected import expected_of
 from seq2see.runs.folder import RunFailed, RunFolder, alone_in, write_evaluation
+from seq2see.runs.phases import PHASES, Phases
 from seq2see.runs.prepare import TrainingSetup, prepare
+from seq2see.runs.report import reported
 from seq2see.runs.resume import ResumeState, find_earlier, run_to_go_on
 from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
@@ -97,6 +99,7 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
         if earlier is None:
             RunFolder.check(options.run_dir)
         started = time.monotonic() - (0.0 if earlier is None else earlier.seconds)
+        phases = Phases(None if earlier is None else earlier.checkpoint.values.get(PHASES))
 
         setup = prepare(options, goes_on=None if earlier is None else earlier.checkpoint)
         options = setup.options
@@ -109,7 +112,11 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
             locks.enter_context(alone_in(folder.path))
         terminal = Terminal(folder.path / "train.log")
         result = Result(versions=_versions(), folder=folder.path)
-        with _recorded(result, folder, terminal, started), _tracked(options, folder) as tracker:
+        with (
+            reported(setup, folder, phases) as report,
+            _recorded(result, folder, terminal, started),
+            _tracked(options, folder) as tracker,
+        ):
             if earlier is None:
                 log = _begin(setup, folder, terminal, keeps_files=keeps_files)
             else:
@@ -120,7 +127,7 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
                 from seq2see.runs.fit import fit  # Lightning takes seconds: not before the data are known to be right
 
                 try:
-                    outcome = fit(setup, folder, terminal, log, earlier=earlier, tracker=tracker)
+                    outcome = fit(setup, folder, terminal, log, earlier=earlier, tracker=tracker, report=report)
                 except NotFinite as error:
                     result.steps = error.step
                     terminal.log_only(f"training pairs of the failed step: {error.ids}")
@@ -132,7 +139,8 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
             if log is not None:
                 log.save(folder.page, title=f"{options.task.kind} ({folder.path.name})")
 
-            evaluations = _evaluate_best(setup, folder)
+            with phases("test"):
+                evaluations = _evaluate_best(setup, folder)
             result.test, result.ood = (
                 evaluations[split].scores if split in evaluations else {} for split in ("test", "ood")
             )
