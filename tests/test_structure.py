@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "seq2see"
-ROOMS = "_version atomic_write options attention transformer text tasks data decoding evaluation maps training".split()
-ROOMS += ["runs", "commands", "api"]
+ROOMS = "_version atomic_write ranks options attention transformer text tasks data decoding evaluation maps".split()
+ROOMS += ["training", "runs", "commands", "api"]
 
 
 def name_of(path: Path) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seq2see.data import EncodedPairs, LengthBuckets, make_loader
 from seq2see.options import TokenizerKind
 from seq2see.tasks import Pair
-from seq2see.text import Tokenizer
+from seq2see.text import PAD, Tokenizer
 
 lengths = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), max_size=200)
 sizes = st.one_of(
@@ -201,3 +201,18 @@ def test_lightning_sees_the_epochs_that_a_plain_loop_sees_also_where_it_cuts_the
     epochs = [ids_of(plain) for _ in range(3)]
     assert recorder.seen == [batch for epoch in epochs for batch in epoch[:most]]
     assert all(sorted(sum(epoch, [])) == [*range(50)] for epoch in epochs)
+
+
+@pytest.mark.parametrize(
+    ("num_shares", "size"), [(2, {"batch_size": 8}), (3, {"batch_tokens": 30}), (5, {"batch_size": 3})]
+)
+def test_shares_of_a_batch_have_each_pair_once_and_all_have_something_to_do(num_shares, size):
+    pairs = encoded_pairs(50)
+    loaders = [
+        make_loader(pairs, **size, shuffle=True, seed=3, share=(share, num_shares), num_workers=share % 2)
+        for share in range(num_shares)
+    ]
+    whole = make_loader(pairs, **size, shuffle=True, seed=3)
+    for batch, shares in zip(whole, zip(*loaders, strict=True), strict=True):
+        real = [share.ids[(share.tgt_out != PAD).any(1)].tolist() for share in shares]
+        assert sorted(sum(real, [])) == sorted(batch.ids.tolist()) and all(len(share.src) for share in shares)

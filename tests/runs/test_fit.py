@@ -13,7 +13,6 @@ import torch
 from seq2see.decoding import load, read_content
 from seq2see.maps import AttentionLog
 from seq2see.runs.config import compose_options
-from seq2see.runs.prepare import prepare
 from seq2see.runs.train import Result, train_run
 
 Overrides = Callable[..., list[str]]
@@ -77,9 +76,6 @@ def test_a_precision_that_is_accepted_works_to_the_end_and_goes_on_as_if_nothing
         ("trainer.precision=16-true", r"trainer.precision \(16-true\) has no room .*: use bf16-true"),
         ("trainer.precision=16-mixed", r"trainer.precision \(16-mixed\) needs a GPU: use bf16-mixed"),
         ("trainer.accelerator=gpu", "trainer.accelerator=gpu is not to be had here: use auto or cpu"),
-        ("trainer.devices=2", r"trainer.devices \(2\): a run trains on one device.*: use trainer.devices=1"),
-        ("trainer.devices=[0,1]", r"trainer.devices \(\[0, 1\]\): a run trains on one device"),
-        ("trainer.devices=[1]", r"trainer.devices \(\[1\]\): .* there are 1 here, numbered from 0"),
     ],
 )
 def test_what_cannot_work_here_is_refused_before_a_folder_is_made(
@@ -89,22 +85,6 @@ def test_what_cannot_work_here_is_refused_before_a_folder_is_made(
     with pytest.raises(ValueError, match=message):
         train("run", override)
     assert not (tmp_path / "run").exists()
-
-
-def test_devices_by_other_names_are_one_on_a_cpu_and_refused_where_they_are_several(
-    short_run: Overrides, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def prepared(devices: object) -> None:
-        more = ["trainer.accelerator=cpu"] if not torch.cuda.is_available() else []
-        prepare(compose_options("train", [*short_run("run"), *TINY, *more, f"trainer.devices={devices}"]))
-
-    for devices in ("[0]", -1, "auto"):
-        prepared(devices)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
-    for devices in (-1, "auto"):
-        with pytest.raises(ValueError, match=rf"trainer.devices \({devices}\): .* there are 4 here"):
-            prepared(devices)
 
 
 def test_a_limit_of_time_that_is_not_reached_changes_nothing(train: Callable[..., Result]) -> None:

@@ -76,16 +76,22 @@ def _answer(command: str, arguments: list[str]) -> int:
             stop_if_asked()  # a signal that is raised in the middle of an import may come out as another error
             raise
     except ValueError as error:
-        print(_readable(f"{command}: {error}"), file=sys.stderr)
+        _say(_readable(f"{command}: {error}"))
         return USER
     except RunFailed as error:
-        print(f"{command}: {error}", file=sys.stderr)
+        _say(f"{command}: {error}")
         return OTHER
     except Terminated:
         return TERMINATED
     except KeyboardInterrupt:
         print(f"\n{command}: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _say(message: str) -> None:
+    """Once, where torchrun or srun has started many of this process."""
+    if os.environ.get("RANK", os.environ.get("SLURM_PROCID", "0")) == "0":
+        print(message, file=sys.stderr)
 
 
 def keep_freed_memory() -> bool:

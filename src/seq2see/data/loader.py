@@ -13,6 +13,7 @@ import torch
 from torch.utils.data import DataLoader, Sampler
 
 from seq2see.data.encoded import Batch, EncodedPairs
+from seq2see.text import PAD
 
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 
@@ -39,6 +40,7 @@ class LengthBuckets(Sampler[list[int]]):
         batch_tokens: padded source and target tokens a batch at most; a longer pair is a batch of its own.
         shuffle: whether each epoch has an order of its own.
         seed: not negative.
+        share: of each batch every so-many-th pair, counted from a first one: (first, so many); (0, 1): all.
 
     Raises:
         ValueError: not exactly one of `batch_size` and `batch_tokens` is given, or it is not positive.
@@ -53,6 +55,7 @@ class LengthBuckets(Sampler[list[int]]):
         batch_tokens: int | None = None,
         shuffle: bool,
         seed: int,
+        share: tuple[int, int] = (0, 1),
     ) -> None:
         if (batch_size is None) == (batch_tokens is None):
             raise ValueError(f"data.batch_size ({batch_size}) and data.batch_tokens ({batch_tokens}): set exactly one")
@@ -65,6 +68,7 @@ class LengthBuckets(Sampler[list[int]]):
             raise ValueError(f"data.batch_{'tokens' if self._by_tokens else 'size'} ({self._size}) must be positive")
         self._shuffle = shuffle
         self._seed = seed
+        self._share = share
         self._num_pairs = len(source_lengths)
         self._num_batches = self._count()
         self._planned: tuple[int, list[np.ndarray]] | None = None  # the epoch that was planned last, and its batches
@@ -74,11 +78,20 @@ class LengthBuckets(Sampler[list[int]]):
         return self._num_batches
 
     def __iter__(self) -> Iterator[list[int]]:
-        """The batches of the epoch from the position on."""
+        """The batches of the epoch from the position on; a share without a pair has the first one, to be left out."""
+        first, step = self._share
+        for batch in self._batches()[self.position :]:
+            yield (batch[first::step] if first < len(batch) else batch[:1]).tolist()
+
+    def is_idle(self) -> bool:
+        """Whether there is no pair for this share in the batch at the position."""
+        first, _ = self._share
+        return first > 0 and first >= len(self._batches()[self.position])
+
+    def _batches(self) -> list[np.ndarray]:
         if self._planned is None or self._planned[0] != self.epoch:
             self._planned = (self.epoch, self._plan(self.epoch))
-        for batch in self._planned[1][self.position :]:
-            yield batch.tolist()
+        return self._planned[1]
 
     def set_epoch(self, epoch: int) -> None:
         """Goes to the beginning of an epoch; the one that is running stays where it is (Lightning calls this)."""
@@ -207,8 +220,9 @@ class Loader(DataLoader[Batch]):
             buckets.set_epoch(buckets.epoch + 1)
         self._begun = buckets.epoch
         for arrays in super().__iter__():
+            batch, is_idle = Batch(*map(torch.from_numpy, arrays)), buckets.is_idle()
             buckets.position += 1
-            yield Batch(*map(torch.from_numpy, arrays))
+            yield batch._replace(tgt_out=torch.full_like(batch.tgt_out, PAD)) if is_idle else batch
         self._begun = None
         buckets.set_epoch(buckets.epoch + 1)
 
@@ -235,6 +249,11 @@ def _apart(worker: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "setpgrp"):
         os.setpgrp()
+    end_with_parent()
+
+
+def end_with_parent() -> None:
+    """If the process that has started this one is killed, this one ends too, where the system can do that."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         parent = parent_process()
@@ -249,6 +268,7 @@ def make_loader(
     batch_tokens: int | None = None,
     shuffle: bool,
     seed: int,
+    share: tuple[int, int] = (0, 1),
     num_workers: int = 0,
 ) -> Loader:
     """Length-grouped batches of all pairs, the same ones in the same order for any number of workers.
@@ -260,10 +280,13 @@ def make_loader(
         shuffle: True for training. False: the longest first, so that memory runs out at once or never; `Batch.ids`
             tells which pairs they are.
         seed: of the order; the global random state is neither read nor changed.
+        share: what this process gets of each batch: without a pair in it, one without a target token.
         num_workers: processes that pad batches ahead; 0: none, usually enough.
     """
     lengths = pairs.source_lengths, pairs.target_lengths
-    buckets = LengthBuckets(*lengths, batch_size=batch_size, batch_tokens=batch_tokens, shuffle=shuffle, seed=seed)
+    buckets = LengthBuckets(
+        *lengths, batch_size=batch_size, batch_tokens=batch_tokens, shuffle=shuffle, seed=seed, share=share
+    )
     return Loader(pairs, buckets, seed=seed, num_workers=num_workers)
 
 

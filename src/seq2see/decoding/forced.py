@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from seq2see.data import Batch
 from seq2see.decoding.hypothesis import evaluation_mode
+from seq2see.ranks import joined, share_of
 from seq2see.text import PAD
 from seq2see.transformer import Transformer
 
@@ -41,10 +42,10 @@ class Forced(NamedTuple):
 
 
 def teacher_forced(model: Transformer, batches: Iterable[Batch]) -> Forced:
-    """What the model makes of all targets, on its device; the batches may come in any order."""
+    """What the model makes of all targets, on its device; the batches may come in any order (see `ranks.sharing`)."""
     device, rows = next(model.parameters()).device, []
     with evaluation_mode(model):
-        for batch in batches:
+        for batch in share_of(batches):
             src, src_mask, tgt_in, tgt_out = (part.to(device) for part in batch[1:])
             real = tgt_out != PAD
             logits, targets = model(src, src_mask, tgt_in, real), tgt_out[real]  # (tokens, V)
@@ -57,4 +58,5 @@ def teacher_forced(model: Transformer, batches: Iterable[Batch]) -> Forced:
             rows += zip(
                 batch.ids.tolist(), *(np.split(own.cpu().numpy(), ends) for own in (log_probs, right)), strict=True
             )
+    rows = joined(rows)
     return Forced(*zip(*sorted(rows, key=lambda row: row[0]), strict=True)) if rows else Forced((), (), ())

@@ -15,6 +15,7 @@ from seq2see.decoding.beam import beam_search
 from seq2see.decoding.greedy import greedy, sample
 from seq2see.decoding.hypothesis import Hypothesis, LengthLimit, evaluation_mode
 from seq2see.options import DecodeOptions
+from seq2see.ranks import joined, share_of
 from seq2see.text import EOS, PAD
 from seq2see.transformer import Transformer
 
@@ -30,7 +31,7 @@ def decode_sentences(
     numbers: Sequence[int] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[list[Hypothesis]]:
-    """The hypotheses of each source, best first (see `best_first`), in the order of the sources.
+    """The hypotheses of each source, best first (see `best_first`), in the order of the sources (see `ranks.sharing`).
 
     Args:
         model: the model, on the device to use.
@@ -67,13 +68,15 @@ def decode_sentences(
             num_best=options.num_best,
         )
 
-    batches = _batches([len(source) + 1 for source in sources], options.batch_size)
+    batches = list(share_of(_batches([len(source) + 1 for source in sources], options.batch_size)))
+    results = []
     with evaluation_mode(model), _mapper(device, len(batches)) as each:
         for places, found in zip(batches, each(decode, batches), strict=True):
-            for place, own in zip(places, found, strict=True):
-                hypotheses[place] = own
+            results += zip(places, found, strict=True)
             if progress is not None:
                 progress(len(places))
+    for place, found in joined(results):
+        hypotheses[place] = found
     return hypotheses
 
 

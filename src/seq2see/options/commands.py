@@ -113,6 +113,12 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         require(0 <= self.seed < 2**32, f"seed ({self.seed}) must be 0 to 4294967295")
+        for name, value in (("optim.ema", self.optim.ema), ("attention_log.enabled", self.attention_log.enabled)):
+            require(
+                self.trainer.strategy != "fsdp" or not value,
+                f"{name} ({value}) needs the whole weights between steps, and trainer.strategy (fsdp) shards them: use "
+                f"trainer.strategy=ddp, or {name}={'null' if name == 'optim.ema' else 'false'}",
+            )
         require(
             self.resume != "auto" or self.run_dir is not None,
             "resume=auto goes on with the run in run_dir: set run_dir too, or resume=RUN",

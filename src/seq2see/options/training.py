@@ -18,6 +18,7 @@ from seq2see.options.scores import SCORES
 
 NUM_SPECIAL = 4  # entries of a vocabulary that are no text: PAD, BOS, EOS and UNK
 LEAST_BPE = NUM_SPECIAL + 256  # an entry for each byte, so that every text can be spelled
+STRATEGIES = ("auto", "ddp", "fsdp")
 PRECISIONS = (16, 32, 64, *"16 32 64 bf16 16-mixed bf16-mixed 16-true bf16-true 32-true 64-true".split())
 
 
@@ -117,7 +118,9 @@ class TrainerOptions:
     """Lightning Trainer arguments, by their own names."""
 
     accelerator: str = "auto"
-    devices: Any = 1
+    devices: Any = 1  # on each node; of a CPU: processes. data.batch_size is that of all together
+    num_nodes: int = 1
+    strategy: str = "auto"  # of several devices: ddp, which auto means, or fsdp
     precision: Any = "32-true"
     max_steps: int | None = None  # optimiser steps
     max_epochs: int | None = None
@@ -133,7 +136,9 @@ class TrainerOptions:
     detect_anomaly: bool = False
 
     def __post_init__(self) -> None:
-        require_positive(self, "trainer", "max_steps", "max_epochs", "accumulate_grad_batches", "log_every_n_steps")
+        require_positive(
+            self, "trainer", "max_steps", "max_epochs", "num_nodes", "accumulate_grad_batches", "log_every_n_steps"
+        )
         if self.max_time is not None:
             seconds_of(self.max_time)
         if self.val_check_interval is not None:
@@ -144,6 +149,7 @@ class TrainerOptions:
         require_one_of(self.gradient_clip_algorithm, "trainer.gradient_clip_algorithm", ("norm", "value"))
         require_one_of(self.accelerator, "trainer.accelerator", ACCELERATORS)
         require_one_of(self.precision, "trainer.precision", PRECISIONS)
+        require_one_of(self.strategy, "trainer.strategy", STRATEGIES)
         numbers = self.devices if isinstance(self.devices, list) else [self.devices]
         are_numbers = bool(numbers) and all(type(number) is int for number in numbers)
         least = 0 if isinstance(self.devices, list) else 1

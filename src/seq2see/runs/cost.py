@@ -10,6 +10,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from seq2see.data import Batch
+from seq2see.ranks import num_ranks
 from seq2see.training.budget import Budget
 from seq2see.training.objective import objective_of
 from seq2see.transformer import Transformer
@@ -28,11 +29,11 @@ def cost_of(
     tokens: int,
     seconds: float,
 ) -> dict[str, float | None]:
-    """What one process's training cost, validations and logging included; takes a moment to measure.
+    """What a training cost, validations and logging included, in all its processes; takes a moment to measure.
 
     Args:
         model: what was trained.
-        batches: of the training pairs, as they come.
+        batches: of the training pairs, as they come to this process.
         accumulate_grad_batches: batches an optimiser step.
         steps: optimiser steps.
         tokens: real target tokens.
@@ -45,14 +46,14 @@ def cost_of(
     """
     with FlopCounterMode(display=False) as counter:
         num_batches = sum(1 for _ in _trials(model, batches, NUM_TRIALS, smoothing=0.0))  # which adds no products
-    flops = counter.get_total_flops() / max(num_batches, 1) * accumulate_grad_batches
+    flops = counter.get_total_flops() / max(num_batches, 1) * accumulate_grad_batches * num_ranks()
     seconds = max(seconds, 1e-9)
     on_cpu = next(model.parameters()).device.type == "cpu"
     return {
         "step_flops": flops,
         "tokens_per_second": tokens / seconds,
         "flops_per_second": flops * steps / seconds,
-        "matrix_peak": matrix_peak(SIDE, PRODUCTS, rounds=3) if on_cpu else None,
+        "matrix_peak": matrix_peak(SIDE, PRODUCTS, rounds=3) * num_ranks() if on_cpu else None,
         "peak_memory": _peak_memory(),
     }
 

@@ -12,7 +12,7 @@ from seq2see.options.plain import to_plain
 from seq2see.runs.config import config_folder
 
 NEUTRAL = ("seed", "run_dir", "init_tokenizer", "logger", "attention_log")  # do not change what a recipe is
-NEUTRAL_TRAINER = ("accelerator", "devices", "log_every_n_steps")
+NEUTRAL_TRAINER = ("accelerator", "devices", "num_nodes", "strategy", "log_every_n_steps")
 NEUTRAL_DATA = ("num_workers", "encoding")  # the latter is of files: no recipe reads any
 
 

@@ -6,23 +6,27 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import lightning as L
+import numpy as np
 import torch
+from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.pytorch.callbacks import Callback, LambdaCallback
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.profilers import Profiler
+from lightning.pytorch.strategies import FSDPStrategy
 
 from seq2see.data import scoring_loader
 from seq2see.decoding import device_of
 from seq2see.evaluation import References
 from seq2see.maps import AttentionLog
 from seq2see.options import LoggerKind, TrainerOptions
+from seq2see.ranks import num_ranks, rank
 from seq2see.runs.cost import cost_of
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.phases import PHASES, Phases
 from seq2see.runs.prepare import TrainingSetup, steps_an_epoch, train_loader
 from seq2see.runs.report import Report
 from seq2see.runs.resume import ResumeState
-from seq2see.runs.signals import defer_signals, listen_again, stop_requested
+from seq2see.runs.signals import defer_signals, listen_again, stop_requested, stop_too
 from seq2see.runs.terminal import Terminal, TrainingDisplay
 from seq2see.training.callbacks import BestCheckpoint, BetweenSteps, Stopped, ValidationSchedule
 from seq2see.training.checkpoints import AtomicCheckpointIO
@@ -122,7 +126,10 @@ def fit(
     )
     listening = LambdaCallback(on_train_start=lambda *_: listen_again(), on_save_checkpoint=partial(_keep_up, report))
     callbacks: list[Callback] = [part for part in (listening, schedule, best, average, between) if part is not None]
-    loggers = _loggers(options.logger, folder, None if earlier is None else earlier.step)
+    step = 0 if earlier is None else earlier.step
+    loggers = _loggers(options.logger, folder, None if earlier is None else step) if rank() == 0 else []
+    if rank() > 0:  # other dropout than the first process has
+        torch.manual_seed(int(np.random.default_rng([options.seed, rank(), step]).integers(2**62)))
     trainer = _trainer(options.trainer, callbacks, loggers if tracker is None else [*loggers, tracker], report)
     with display, defer_signals():
         try:
@@ -133,7 +140,8 @@ def fit(
                 weights_only=True,
             )
         except Stopped:
-            pass
+            if num_ranks() > 1:  # the signal may have come to another process
+                stop_too()
         except SystemExit as end:  # what Lightning makes of a signal
             if not stop_requested():
                 raise end.__context__ if isinstance(end.__context__, KeyboardInterrupt) else end from None
@@ -147,12 +155,12 @@ def fit(
             if not of_a_signal:  # such as that of a worker process that it has ended
                 raise
     cost = {}
-    if not stop_requested():
+    if rank() == 0 and not stop_requested() and options.trainer.strategy != "fsdp":  # whose weights are in parts
         cost = cost_of(
             setup.trained.model,
             train_loader(options.data, options.seed, setup.train),
             accumulate_grad_batches=options.trainer.accumulate_grad_batches,
-            steps=trainer.global_step - (0 if earlier is None else earlier.step),
+            steps=trainer.global_step - step,
             tokens=module.tokens_trained,
             seconds=budget.seconds - budget.seconds_before,
         )
@@ -196,9 +204,18 @@ def _quieten() -> None:
 def _trainer(
     chosen: TrainerOptions, callbacks: list[Callback], loggers: list[Logger], report: Report | None
 ) -> L.Trainer:
+    devices, strategy = chosen.devices, "auto"
+    if chosen.strategy == "fsdp":
+        strategy = FSDPStrategy(state_dict_type="full")
+    elif num_ranks() > 1:
+        strategy = "ddp"
+    elif not isinstance(devices, list) or device_of(chosen.accelerator) != "cuda":
+        devices = 1
     return L.Trainer(
         accelerator=chosen.accelerator,
-        devices=chosen.devices if isinstance(chosen.devices, list) and device_of(chosen.accelerator) == "cuda" else 1,
+        devices=devices,
+        num_nodes=chosen.num_nodes,
+        strategy=strategy,
         # Lightning's own would set the default dtype of all threads, and cast a checkpoint's weights on their way
         precision="32-true" if chosen.precision in DTYPES else chosen.precision,
         gradient_clip_val=chosen.gradient_clip_val,
@@ -212,7 +229,7 @@ def _trainer(
         callbacks=callbacks,
         logger=loggers or False,
         profiler=None if report is None else _PhaseProfiler(report.phases),
-        plugins=[AtomicCheckpointIO()],
+        plugins=[AtomicCheckpointIO(), *([TorchElasticEnvironment()] if num_ranks() > 1 else [])],
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,

@@ -18,7 +18,12 @@ from seq2see.options import (
     TrainOptions,
     seconds_of,
 )
+<<<<<<< HEAD
 from seq2see.runs.choices import Facts, choose, telling_scores
+=======
+from seq2see.ranks import num_ranks, rank
+from seq2see.runs.choices import choose, telling_scores
+>>>>>>> main
 from seq2see.runs.corpus import corpus_of
 from seq2see.runs.data import with_whole_paths
 from seq2see.runs.init import begin, note_of, take_weights
@@ -139,15 +144,7 @@ def _about_sizes(num_dropped: int, max_length: int | None, num_valid: int) -> li
 
 def _check_device(trainer: TrainerOptions) -> None:
     """Refuses what cannot be trained on here."""
-    device = device_of(trainer.accelerator, key="trainer.accelerator")
-    num_devices = torch.cuda.device_count() if device == "cuda" else 1
-    devices, precision = trainer.devices, str(trainer.precision)
-    asked = num_devices if devices in (-1, "auto") else len(devices) if isinstance(devices, list) else devices
-    if asked > 1 or (isinstance(devices, list) and devices[0] >= num_devices):
-        raise ValueError(
-            f"trainer.devices ({devices}): a run trains on one device, and there are {num_devices} here, numbered from "
-            "0: use trainer.devices=1"
-        )
+    device, precision = device_of(trainer.accelerator, key="trainer.accelerator"), str(trainer.precision)
     if precision == "16-true":
         raise ValueError(
             "trainer.precision (16-true) has no room for the squares of small gradients that AdamW divides by: use "
@@ -189,12 +186,13 @@ def steps_an_epoch(trainer: TrainerOptions, loader: Loader) -> int:
 
 
 def train_loader(data: DataOptions, seed: int, pairs: EncodedPairs) -> Loader:
-    """The training batches, from the first epoch on."""
+    """The training batches, from the first epoch on: of each what falls to this process."""
     return make_loader(
         pairs,
         batch_size=data.batch_size,
         batch_tokens=data.batch_tokens,
         shuffle=True,
         seed=seed,
+        share=(rank(), num_ranks()),
         num_workers=data.num_workers,
     )

@@ -18,13 +18,13 @@ from seq2see.runs.pair_digests import PAIRS, Plain, other_pairs
 CHANGEABLE = (
     "trainer.max_steps", "trainer.max_epochs", "trainer.max_time", "trainer.val_check_interval",
     "trainer.log_every_n_steps", "trainer.limit_val_batches", "trainer.accelerator", "trainer.detect_anomaly",
-    "trainer.deterministic", "trainer.gradient_clip_val", "trainer.gradient_clip_algorithm",
+    "trainer.deterministic", "trainer.strategy", "trainer.gradient_clip_val", "trainer.gradient_clip_algorithm",
     "training.patience", "training.keep", "optim.lr", "optim.schedule", "optim.warmup_steps", "optim.label_smoothing",
     "task.train", "task.valid", "task.test", "task.path",  # places; what is in them must be the same
     "data.num_workers", "attention_log.max_megabytes", "attention_log.every_n_steps", "logger",
 )  # fmt: skip
 CHANGEABLE_GROUPS = ("decode.", "task.train.", "task.valid.", "task.test.")  # the latter: sides of parallel files
-NOT_COMPARED = ("run_dir", "resume", "init", "init_tokenizer")
+NOT_COMPARED = ("run_dir", "resume", "init", "init_tokenizer", "trainer.devices", "trainer.num_nodes")
 MADE_BY_RUNS = (
     "config.yaml", "train.log", "metrics.csv", "result.json", "checkpoints", "samples.jsonl", "attention",
     "attention.html", "report.html", "tensorboard", "data", "evaluation",

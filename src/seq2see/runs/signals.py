@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,7 +11,9 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM arrived; it stops a run in the same way as SIGINT."""
 
 
+AT_ONCE = 2.0  # seconds within which two signals are one wish
 _requested: list[type[KeyboardInterrupt]] = []
+_times: list[float] = []  # when signals came first
 _listened: list[signal.Signals] = []
 _deferred: list[bool] = []  # one for each `defer_signals` that is entered
 
@@ -41,6 +44,11 @@ def stop_if_asked() -> None:
         raise _requested[0]
 
 
+def stop_too() -> None:
+    """As if a signal had come: another process of the run has got one."""
+    _requested[:] = _requested or [Terminated]
+
+
 @contextmanager
 def defer_signals() -> Iterator[None]:
     """While this lasts a first signal is only remembered: the work inside asks `stop_requested` where it can stop."""
@@ -52,10 +60,13 @@ def defer_signals() -> Iterator[None]:
 
 
 def _stop(number: int, frame: object) -> None:
+    if _requested and "RANK" in os.environ and time.monotonic() - _times[-1] < AT_ONCE:
+        return  # torchrun passes on what the terminal has sent to this process too
     if _requested:  # the second one: nothing is waited for
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
         return
+    _times.append(time.monotonic())
     _requested[:] = [Terminated if number == signal.SIGTERM else KeyboardInterrupt]
     if not _deferred:
         raise _requested[0]

@@ -10,6 +10,7 @@ import torch
 
 from seq2see.evaluation import Evaluation
 from seq2see.options import SCORES
+from seq2see.ranks import num_ranks
 from seq2see.runs.cost import expected_seconds
 from seq2see.runs.expected import Expected
 from seq2see.runs.folder import RunFolder
@@ -36,6 +37,7 @@ def announce(setup: TrainingSetup, terminal: Terminal, folder: RunFolder) -> Non
     limits += [] if budget.max_seconds is None else [clock(budget.max_seconds)]
     batch = f"{data.batch_size} pairs" if data.batch_size else f"{data.batch_tokens:,} tokens"
     on_gpu = options.trainer.accelerator != "cpu" and torch.cuda.is_available()
+    many = "" if num_ranks() == 1 else f"{num_ranks()} processes, each on "
     lines = {
         "task": f"{options.task.kind}: {len(setup.train):,} pairs, {len(setup.valid):,} to validate, "
         f"{len(setup.task.pairs('test')):,} to test",
@@ -43,7 +45,9 @@ def announce(setup: TrainingSetup, terminal: Terminal, folder: RunFolder) -> Non
         "model": f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters: width {shape.d_model}, "
         f"{shape.num_encoder_layers}+{shape.num_decoder_layers} layers, {shape.num_heads} heads, "
         f"{shape.position.value}",
-        "device": torch.cuda.get_device_name() if on_gpu else f"cpu, {torch.get_num_threads()} threads",
+        "device": f"{many}{torch.cuda.get_device_name()}"
+        if on_gpu
+        else f"{many}cpu, {torch.get_num_threads()} threads",
         "training": f"{' or '.join(limits)} of {batch}, {about(seconds)}",
         "run": folder.shown,
     }

@@ -21,11 +21,12 @@ class Terminal:
 
     Args:
         log: the file; None: no file.
+        quiet: whether messages are left out.
     """
 
-    def __init__(self, log: Path | None = None) -> None:
+    def __init__(self, log: Path | None = None, *, quiet: bool = False) -> None:
         self.log = log
-        self.stderr = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
+        self.stderr = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True, emoji=False, markup=False)
 
     def say(self, text: str = "") -> None:
         """A message, on stderr."""

@@ -17,20 +17,22 @@ import torch
 
 from seq2see._version import __version__
 from seq2see.atomic_write import write_text
-from seq2see.decoding import device_of, load
-from seq2see.evaluation import Evaluation, evaluate_pairs
 from seq2see.maps import AttentionLog
-from seq2see.maps.attended import add_alignment, dimensions_of, example_of
+from seq2see.maps.attended import dimensions_of, example_of
 from seq2see.options import LoggerKind, TrainOptions
+from seq2see.ranks import from_first, rank
 from seq2see.runs.config import to_yaml
 from seq2see.runs.cost import cost_line
 from seq2see.runs.data import keep_files, keep_split_off
 from seq2see.runs.expected import expected_of
-from seq2see.runs.folder import RunFailed, RunFolder, alone_in, write_evaluation
+from seq2see.runs.folder import RunFailed, RunFolder, alone_in
+from seq2see.runs.follow import Order, follow, leading
+from seq2see.runs.launch import processes
 from seq2see.runs.phases import PHASES, Phases
 from seq2see.runs.prepare import TrainingSetup, prepare
 from seq2see.runs.report import reported
 from seq2see.runs.resume import ResumeState, find_earlier, run_to_go_on
+from seq2see.runs.score_best import score_best
 from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
 from seq2see.runs.terminal import Terminal, shortened
@@ -88,7 +90,13 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
         RunFailed: a loss or a gradient is not finite, or the disk is full.
     """
     _require_logger(options.logger)
+    with processes(options) as options:
+        return follow() if rank() else _lead(options, keeps_files=keeps_files)
+
+
+def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
     with ExitStack() as locks:
+        tell = locks.enter_context(leading())
         place, earlier = run_to_go_on(options), None
         is_there = place is not None and place.is_dir()
         if place is not None:
@@ -105,7 +113,9 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
         options = setup.options
         changes, is_trained = ([], False) if earlier is None else _changes_of(earlier, setup)
         if earlier is not None and is_trained and earlier.is_completed:
-            return _complete_already(earlier, changes, setup.telling_scores)
+            result = _complete_already(earlier, changes, setup.telling_scores)
+            tell(result)
+            return result
 
         folder = RunFolder.claim(options.run_dir, kind=options.task.kind) if earlier is None else earlier.folder
         if not is_there:
@@ -123,6 +133,7 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
                 result.steps, result.best = earlier.step, _best(earlier.best, options.training.select)
                 result.test, result.ood = earlier.result.get("test", {}), earlier.result.get("ood", {})
                 log = _go_on(earlier, changes, setup, terminal)
+            tell(Order(options, folder.path, setup.digests, goes_on=earlier is not None, is_trained=is_trained))
             if not is_trained:
                 from seq2see.runs.fit import fit  # Lightning takes seconds: not before the data are known to be right
 
@@ -135,12 +146,13 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
                 result.steps, result.best = outcome.steps, _best(outcome.best, options.training.select)
                 stop_if_asked()
                 result.cost = outcome.cost
-                terminal.say(shortened(f"\n  {'cost':<11} {cost_line(result.cost)}"))
+                if result.cost:
+                    terminal.say(shortened(f"\n  {'cost':<11} {cost_line(result.cost)}"))
             if log is not None:
                 log.save(folder.page, title=f"{options.task.kind} ({folder.path.name})")
 
             with phases("test"):
-                evaluations = _evaluate_best(setup, folder)
+                evaluations = score_best(setup, folder)
             result.test, result.ood = (
                 evaluations[split].scores if split in evaluations else {} for split in ("test", "ood")
             )
@@ -149,7 +161,7 @@ def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
             expected = expected_of(options)
             result.expected = {} if expected is None else expected.against(result.test)
         summarise(setup, folder, terminal, result.seconds, result.steps, evaluations, expected)
-    return result
+        return from_first(result)
 
 
 @contextmanager
@@ -266,19 +278,6 @@ def _not_finite(error: NotFinite, folder: RunFolder, lr: float | None) -> RunFai
 
 def _best(best: tuple[int, float, float] | None, select: str | None) -> dict[str, Any]:
     return {} if best is None else {"step": best[0], "metric": select, "value": best[1]}
-
-
-def _evaluate_best(setup: TrainingSetup, folder: RunFolder) -> dict[str, Evaluation]:
-    """Scores `best.ckpt` on the splits test and ood, where they have pairs, and writes scores and translations."""
-    best, evaluations = load(str(folder.best)), {}
-    best.decode_as(setup.options.decode)
-    for split in ("test", "ood"):
-        if pairs := setup.task.pairs(split):
-            evaluation = evaluate_pairs(best, pairs, device=device_of(setup.options.trainer.accelerator))
-            add_alignment(best, evaluation, setup.valid_pairs)
-            write_evaluation(evaluation, folder.path / "evaluation", split)
-            evaluations[split] = evaluation
-    return evaluations
 
 
 def _versions() -> dict[str, str]:

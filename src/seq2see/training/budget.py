@@ -5,28 +5,39 @@ import time
 from dataclasses import dataclass, field
 
 from seq2see.options import Schedule
+from seq2see.ranks import num_ranks, rank, summed
 
 
 @dataclass
 class Budget:
     """The end of a run, by optimiser steps, by seconds, or by whichever comes first; None: no such limit.
 
-    `seconds_before` are of an earlier process, whose run goes on here.
+    `seconds_before` are of an earlier process, whose run goes on here. Of several processes all go by the clock of the
+    first, as it was when `agree` was last called.
     """
 
     max_steps: int | None
     max_seconds: float | None = None
     seconds_before: float = 0.0
     started: float = field(default_factory=time.monotonic)
+    _agreed: float | None = None  # seconds; None: by the clock
 
     def start(self) -> None:
         """The clock starts now, or goes on."""
         self.started = time.monotonic()
+        self.agree()
+
+    def agree(self) -> None:
+        """All processes take the time from the first one."""
+        self._agreed = None
+        if num_ranks() > 1:
+            self._agreed = summed(self.seconds if rank() == 0 else 0)[0]
 
     @property
     def seconds(self) -> float:
         """Seconds of training so far."""
-        return self.seconds_before + time.monotonic() - self.started
+        by_clock = self.seconds_before + time.monotonic() - self.started
+        return by_clock if self._agreed is None else self._agreed
 
     def progress(self, step: int) -> float:
         """How near its end the run is after this many optimiser steps: 0 at the start, 1 at the end."""

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from lightning.pytorch.callbacks import Callback
 
 from seq2see.data import Batch, Loader
 from seq2see.options import SCORES
+from seq2see.ranks import num_ranks, rank, summed
 from seq2see.training.budget import Budget
 from seq2see.training.checkpoints import random_state, require_state, set_random_state
 from seq2see.training.log_attention import LogAttention
@@ -150,7 +151,8 @@ class BetweenSteps(Callback):
     _finished: bool = False
     _restored: dict[str, Any] | None = None
     _step: int = 0
-    _saved: float = field(default_factory=time.monotonic)  # when the last checkpoint was written
+    _saved: float = 0.0  # when the last checkpoint was written, seconds of the budget
+    _asked: bool = False  # whether one of several processes has been asked to stop
     _since: float = 0.0  # when the last numbers were, pauses left out
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
@@ -158,6 +160,7 @@ class BetweenSteps(Callback):
         assert isinstance(pl_module, TrainingModule)
         self._step = step = trainer.global_step
         self.schedule.start(step)
+        self._saved = self.schedule.budget.seconds
         if self._restored is None:
             if self.attention is not None:
                 self.attention.store(trainer, pl_module, {}, is_last=False)
@@ -189,6 +192,9 @@ class BetweenSteps(Callback):
         if step == self._step:
             return  # gradients are still being accumulated
         self._step = step
+        if num_ranks() > 1:
+            self.schedule.budget.agree()
+            self._asked = summed(self.stop_requested()) != [0]
         if self.average is not None:
             self.average.update(module.model)
         if step % self.log_every_n_steps == 0:
@@ -202,7 +208,7 @@ class BetweenSteps(Callback):
         self.stop_if_requested(trainer)
         if is_due and self.valid is not None:
             self._validate(trainer, module, self.valid)
-        elif time.monotonic() - self._saved > SECONDS_BETWEEN:
+        elif self.schedule.budget.seconds - self._saved > SECONDS_BETWEEN:
             self._save(trainer)
         self._since += time.monotonic() - begin
 
@@ -225,7 +231,8 @@ class BetweenSteps(Callback):
             self.schedule.due = None
             _log(trainer, scores)
             self.report_validation(step, scores, translations)
-            self._write_samples(module, translations)
+            if rank() == 0:
+                self._write_samples(module, translations)
             is_best = self.best.update(step, scores)
             trainer.should_stop |= self.best.is_out_of_patience
             if self.attention is not None and self.attention.every_n_steps is None:
@@ -234,7 +241,7 @@ class BetweenSteps(Callback):
                 trainer.save_checkpoint(self.folder / "best.ckpt", weights_only=True)
             if self.keep is not None:
                 trainer.save_checkpoint(self.folder / f"step-{step:08}.ckpt", weights_only=True)
-                for old in sorted(self.folder.glob("step-*.ckpt"))[: -self.keep]:
+                for old in sorted(self.folder.glob("step-*.ckpt"))[: -self.keep] if rank() == 0 else ():
                     old.unlink()
         self._finished = trainer.should_stop
         self._save(trainer)
@@ -278,8 +285,8 @@ class BetweenSteps(Callback):
         self._restored = {**checkpoint[KEY], "step": checkpoint["global_step"]}
 
     def stop_if_requested(self, trainer: L.Trainer) -> None:
-        """Leaves a checkpoint and raises `Stopped`, if somebody wants the run to stop."""
-        if self.stop_requested():
+        """Leaves a checkpoint and raises `Stopped`, if somebody wants the run to stop, in all its processes."""
+        if self._asked if num_ranks() > 1 else self.stop_requested():
             self._save(trainer)
             raise Stopped
 
@@ -290,7 +297,7 @@ class BetweenSteps(Callback):
         for logger in trainer.loggers:
             logger.save()
         trainer.save_checkpoint(self.folder / "last.ckpt")
-        self._saved = time.monotonic()
+        self._saved = self.schedule.budget.seconds
 
 
 def _log(trainer: L.Trainer, numbers: dict[str, float]) -> None:

@@ -8,6 +8,7 @@ import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from seq2see.decoding.checkpoint import write_checkpoint
+from seq2see.ranks import gathered, rank
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
@@ -34,13 +35,18 @@ def require_state(trainer: L.Trainer, *, step: int) -> None:
 
 
 def random_state() -> dict[str, Any]:
-    """The states of torch's generators, the only global ones that a training draws from."""
+    """The states of torch's generators, the only global ones that a training draws from, in each process of the run."""
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    return {"torch": torch.get_rng_state(), "cuda": cuda}
+    first, *others = gathered({"torch": torch.get_rng_state(), "cuda": cuda})
+    return {**first, "others": others} if others else first
 
 
 def set_random_state(state: dict[str, Any]) -> None:
-    """Puts torch's generators back where `random_state` saw them."""
+    """Puts torch's generators back where `random_state` saw them; a process that was not there keeps its own."""
+    every = [state, *state.get("others", [])]
+    if rank() >= len(every):
+        return
+    state = every[rank()]
     torch.set_rng_state(state["torch"])
     if state["cuda"] and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(state["cuda"])

@@ -1,19 +1,26 @@
 """The LightningModule: a batch becomes a loss, and a validation becomes scores."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import lightning as L
 import torch
+from lightning.pytorch.strategies import FSDPStrategy
 from torch import Tensor, nn
+from torch.distributed.fsdp import FullyShardedDataParallel
 
 from seq2see.data import Batch
 from seq2see.decoding import LengthLimit, teacher_forced
 from seq2see.evaluation import References, SentenceCounts
 from seq2see.options import DecodeOptions, OptimOptions
+from seq2see.ranks import gathered, num_ranks, sharing, summed
 from seq2see.training.budget import Budget, learning_rate_factor
 from seq2see.training.objective import NotFinite, objective_of
 from seq2see.transformer import Transformer
+
+UNIT = 1_000  # target tokens that a gradient is per while a step of several processes does not know its own number
 
 
 def epoch_of(trainer: L.Trainer) -> int:
@@ -56,31 +63,43 @@ class TrainingModule(L.LightningModule):
         self.references = references
         self.length_limit = length_limit
         self.about = about
-        self.tokens_trained = 0  # real target tokens, in this process
+        self.tokens_trained = 0  # real target tokens, since this process began
         self.tokens_since_log = 0  # of these, since `take_train_loss` was called
         self._loss_sum: Tensor | float = 0.0  # their nats
-        self._step_tokens: list[int] = []  # of the micro-batches of this optimiser step
+        self._step_loss: Tensor | float = 0.0  # of this optimiser step, in this process
+        self._step_tokens: list[int] = []  # of its micro-batches
         self._step_ids: list[Tensor] = []
+        self._matrices = _matrices_of(model)  # once sharded, weights have lost their shapes
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The objective of one micro-batch, scaled so that the optimiser step is a mean over all its tokens."""
         result = objective_of(self.model, batch, smoothing=self.optim.label_smoothing or 0.0)
-        self._loss_sum += result.loss
-        self.tokens_since_log += result.tokens
-        self.tokens_trained += result.tokens
+        self._step_loss += result.loss
         self._step_tokens.append(result.tokens)
         self._step_ids.append(batch.ids)
         # Lightning divides by accumulate_grad_batches; on_before_optimizer_step mends the rest.
-        return result.objective / self._step_tokens[0] * self.accumulate_grad_batches
+        return result.objective / self._unit * self.accumulate_grad_batches
+
+    @property
+    def _unit(self) -> int:
+        """What gradients are per until the step is whole: tokens of its first micro-batch, or what all ranks know."""
+        return self._step_tokens[0] if num_ranks() == 1 else UNIT
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """From gradients per token of the first micro-batch to gradients per token of the whole step."""
-        first, total = self._step_tokens[0], sum(self._step_tokens)
+        """From gradients per unit, a mean over the processes, to gradients per token of the whole step."""
+        unit, tokens, loss = self._unit, sum(self._step_tokens), self._step_loss
+        if num_ranks() > 1:
+            loss, of_all = summed(loss, tokens)
+            unit, tokens = unit * num_ranks(), int(of_all)
+        self._loss_sum += loss
+        self.tokens_since_log += tokens
+        self.tokens_trained += tokens
+        self._step_loss = 0.0
         self._step_tokens.clear()
-        if total != first:
+        if tokens != unit:
             for parameter in self.parameters():
                 if parameter.grad is not None:
-                    parameter.grad.mul_(first / total)
+                    parameter.grad.mul_(unit / tokens)
 
     def configure_gradient_clipping(
         self,
@@ -95,9 +114,11 @@ class TrainingModule(L.LightningModule):
         """
         parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
+        if self.is_sharded:
+            norm = norm.new_tensor(summed(norm**2)[0] ** 0.5)
         ids, self._step_ids = self._step_ids, []
-        if self.trainer.precision != "16-mixed" and not (norm + self._loss_sum).isfinite():
-            raise NotFinite(self.global_step, torch.cat(ids).tolist())
+        if self.trainer.precision != "16-mixed" and not (norm + self._loss_sum).isfinite():  # on all ranks, or on none
+            raise NotFinite(self.global_step, list(chain.from_iterable(gathered(torch.cat(ids).tolist()))))
         if gradient_clip_val and gradient_clip_algorithm == "value":
             nn.utils.clip_grad_value_(parameters, gradient_clip_val)
         elif gradient_clip_val:
@@ -138,30 +159,40 @@ class TrainingModule(L.LightningModule):
             batches: of the validation pairs.
         """
         assert self.references is not None
-        with self.trainer.precision_plugin.val_step_context():
-            forced = teacher_forced(self.model, batches)
+        with sharing(), self.whole():
+            with self.trainer.precision_plugin.val_step_context():
+                forced = teacher_forced(self.model, batches)
+            _, hypotheses = self.references.translated(self.model, limit=self.length_limit, decode=self.decode)
         groups = self.references.groups
         if len(forced.ids) < sum(map(len, groups)):  # trainer.limit_val_batches
             groups = [[place] for place in range(len(forced.ids))]
-        _, hypotheses = self.references.translated(self.model, limit=self.length_limit, decode=self.decode)
         free, _ = self.references.scorer.counts(hypotheses)
         scores = SentenceCounts(forced.columns(groups)).scores() | free.scores()
         return {f"val/{name}": value for name, value in scores.items()}, hypotheses
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether each process holds a part of the weights alone, as under `trainer.strategy=fsdp`."""
+        return isinstance(self.trainer.strategy, FSDPStrategy)
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """While this lasts the model has all its weights in each process, to look at; all must enter it."""
+        if not self.is_sharded:
+            yield
+            return
+        sharded = self.trainer.model
+        assert sharded is not None
+        with FullyShardedDataParallel.summon_full_params(sharded, writeback=False):
+            yield
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """AdamW; embeddings, normalisations and biases are not decayed."""
         optim = self.optim
         assert optim.lr is not None
-        not_matrices = {
-            id(parameter)
-            for module in self.model.modules()
-            if not isinstance(module, nn.Linear) or module is self.model.output_proj
-            for parameter in module.parameters(recurse=False)
-        }
         decayed, others = [], []
-        for parameter in self.model.parameters():
-            is_matrix = parameter.ndim == 2 and id(parameter) not in not_matrices
-            (decayed if is_matrix else others).append(parameter)
+        for name, parameter in self.model.named_parameters():
+            (decayed if name in self._matrices else others).append(parameter)
         groups: list[dict[str, Any]] = [
             {"params": decayed, "weight_decay": optim.weight_decay},
             {"params": others, "weight_decay": 0.0},
@@ -171,3 +202,15 @@ class TrainingModule(L.LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Makes the checkpoint self-contained."""
         checkpoint["seq2see"] = self.about
+
+
+def _matrices_of(model: Transformer) -> set[str]:
+    """The names of the weights of linear maps, but for the last, whose rows are embeddings."""
+    others = {
+        id(parameter)
+        for module in model.modules()
+        if not isinstance(module, nn.Linear) or module is model.output_proj
+        for parameter in module.parameters(recurse=False)
+    }
+    named = model.named_parameters()
+    return {name for name, parameter in named if parameter.ndim == 2 and id(parameter) not in others}
