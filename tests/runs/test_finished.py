@@ -71,3 +71,19 @@ def test_items_are_the_test_sources_with_all_their_targets(small_run: Path, tmp_
     file.write_text(head + "a\n", encoding="utf-8")
     with pytest.raises(ValueError, match="test.tsv: is damaged"):
         run.items()
+
+
+def test_seconds_follow_from_the_speed_between_the_rows_and_the_cost_of_the_whole(
+    small_run: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(small_run, tmp_path / "run")
+    result, file = json.loads((small_run / "result.json").read_text(encoding="utf-8")), tmp_path / "run" / "metrics.csv"
+    cost = {"step_flops": 6.0, "flops_per_second": 4.0, "peak_memory": None}  # 1.5 seconds a step
+    (tmp_path / "run" / "result.json").write_text(json.dumps(result | {"cost": cost}), encoding="utf-8")
+    file.write_text("step,train/tokens_per_second,val/loss\n2,100,\n3,,1\n4,50,\n8,,2\n", encoding="utf-8")
+    run = read_run(tmp_path / "run")
+    # 2 steps at 100, and 6 at 50: 14 parts of 12 seconds
+    assert run.seconds() == pytest.approx([12 * part / 14 for part in (2, 4, 6, 14)])
+    assert run.cost() == {"step_flops": 6.0, "flops_per_second": 4.0}
+    (tmp_path / "run" / "result.json").write_text(json.dumps(result | {"cost": {}}), encoding="utf-8")
+    assert read_run(tmp_path / "run").seconds() == [None] * 4

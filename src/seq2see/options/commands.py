@@ -1,5 +1,6 @@
 """What each command takes."""
 
+import os
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from seq2see.options.enums import (
 )
 from seq2see.options.model import ModelOptions
 from seq2see.options.rules import ACCELERATORS, require, require_not_negative, require_one_of, require_positive
+from seq2see.options.scores import SCORES
 from seq2see.options.tasks import TranslationOptions, require_both_columns, require_files
 from seq2see.options.training import (
     DataOptions,
@@ -256,7 +258,19 @@ class AttentionOptions:
 class CompareOptions:
     """`scripts/compare.py`."""
 
-    ckpt: Any = None  # run folders
+    ckpt: Any = None  # run folders, or a sweep's
+    output: str | None = None  # a .csv, .md, .tex or .html file for the table; None: no file
+    against: str | None = None  # a run; its row is the one that the others are tested against; None: the first
+    metric: str | None = None  # the score that is tested; None: the one that chose the checkpoints, or exact_match
+
+    def __post_init__(self) -> None:
+        ending = os.path.splitext(self.output or "")[1].lower()
+        require(
+            self.output is None or ending in COMPARE_FORMATS,
+            f"output ({self.output}) must end in {', '.join(COMPARE_FORMATS[:-1])} or {COMPARE_FORMATS[-1]}",
+        )
+        if self.metric is not None:
+            require_one_of(self.metric, "metric", (*SCORES, "alignment_error_rate"))
 
 
 @dataclass
@@ -286,6 +300,7 @@ COMMANDS: dict[str, type] = {
     "selfcheck": SelfcheckOptions,
     "benchmark": BenchmarkOptions,
 }
-PATH_KEYS = ("ckpt", "run", "run_dir", "resume", "init", "input", "output", "config")
+COMPARE_FORMATS = (".csv", ".md", ".tex", ".html")
+PATH_KEYS = ("ckpt", "run", "run_dir", "resume", "init", "input", "output", "config", "against")
 PATH_KEYS += ("target", "gold", "hypothesis", "reverse")
 PATH_KEYS += ("task.train", "task.valid", "task.test", "task.path")

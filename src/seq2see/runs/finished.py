@@ -4,6 +4,7 @@ import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,6 +56,30 @@ class FinishedRun:
             return {name: [_number(row[name]) for row in rows] for name in names}
         except (OSError, ValueError, TypeError, csv.Error) as error:
             raise ValueError(f"{file}: is damaged ({error}): delete it, or restore it") from error
+
+    def seconds(self) -> list[float | None]:
+        """Seconds of training, validations included, at each row of `metrics.csv`; None where they are not known.
+
+        The whole follows from the cost of the run, the parts from the speed that was logged, as if all steps had as
+        many tokens.
+        """
+        metrics, cost = self.metrics(), self.cost()
+        steps, speeds = metrics.get("step", []), metrics.get("train/tokens_per_second", [])
+        if len(steps) != len(speeds) or not cost.keys() >= {"step_flops", "flops_per_second"}:
+            return [None] * len(steps)
+        speed, elapsed = next((one for one in reversed(speeds) if one), 1.0), list[float]()
+        for place in reversed(range(len(steps))):  # a row without a speed belongs to the one after it
+            speed = speeds[place] or speed
+            elapsed.append(((steps[place] or 0) - ((steps[place - 1] or 0) if place else 0)) / speed)
+        so_far = list(accumulate(reversed(elapsed)))
+        whole = (steps[-1] or 0) * cost["step_flops"] / (cost["flops_per_second"] or math.inf) if steps else 0.0
+        return [whole * part / (so_far[-1] or 1.0) if whole else None for part in so_far]
+
+    def cost(self) -> dict[str, float]:
+        """What training took, as `result.json` says, as far as it does: see `runs.cost`."""
+        cost = self.result.get("cost")
+        named = cost.items() if isinstance(cost, dict) else ()
+        return {name: value for name, value in named if isinstance(value, int | float) and math.isfinite(value)}
 
     def items(self) -> list[Item]:
         """The rows of `evaluation/test.tsv`, by source where sources have several targets; none without such a file.
