@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # half a second
 
 COLOURS = ("#1f83c4", "#d55e00", "#009e73", "#bf6a99", "#a67c00", "#7f7f7f")
 STYLES = ("-", "--", ":", "-.")  # once all colours are taken
-FORMATS = (".svg", ".png", ".pdf")
 _INK = "#17202e"  # in a page whatever its text has
 _LONGEST = 44  # letters of a name in a line
 
@@ -67,7 +66,8 @@ def curves(panels: Sequence[Panel], *, width: float = 9.0, height: float = 2.8) 
     """
     rows, columns = -(-len(panels) // 3), min(len(panels), 3)
     labels = list(dict.fromkeys(series.label for panel in panels for series in panel.series))
-    below = 0.1 + 0.22 * -(-len(labels) // 3) if len(labels) > 1 else 0.0
+    abreast = max(int(width / (0.6 + 0.085 * max(map(len, labels), default=0))), 1)
+    below = 0.1 + 0.22 * -(-len(labels) // abreast) if len(labels) > 1 else 0.0
     figure, grid = _figure(width, rows * height + below, rows, columns, below=below)
     for axes, panel in zip(grid, panels, strict=False):
         axes.set_title(_text(panel.title), fontsize=10, loc="left", color=_INK, parse_math=False)
@@ -84,7 +84,7 @@ def curves(panels: Sequence[Panel], *, width: float = 9.0, height: float = 2.8) 
     for axes in grid[len(panels) :]:
         axes.remove()
     if below:
-        _legend(figure, labels)
+        _legend(figure, labels, abreast)
     return figure
 
 
@@ -139,13 +139,7 @@ def as_svg(figure: Figure, *, name: str) -> str:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes `.svg`, `.png` or `.pdf`, whole or not at all.
-
-    Raises:
-        ValueError: the name has another ending.
-    """
-    if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"output={path}: a figure's name ends in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    """Writes `.svg`, `.png` or `.pdf`, whole or not at all."""
     kind = path.suffix.lower()[1:]
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     with _quietly("figure"), whole_binary_file(path) as file:
@@ -191,14 +185,14 @@ def _names_at_the_side(axes: Axes, names: Sequence[str]) -> None:
     axes.grid(False, axis="y")
 
 
-def _legend(figure: Figure, labels: Sequence[str]) -> None:
+def _legend(figure: Figure, labels: Sequence[str], abreast: int) -> None:
     from matplotlib.lines import Line2D
 
     lines = [
         Line2D([], [], color=COLOURS[number % len(COLOURS)], linestyle=STYLES[number // len(COLOURS) % len(STYLES)])
         for number in range(len(labels))
     ]
-    legend = figure.legend(lines, [_text(label) for label in labels], loc="lower left", ncols=3, frameon=False)
+    legend = figure.legend(lines, [_text(label) for label in labels], loc="lower left", ncols=abreast, frameon=False)
     for text in legend.get_texts():
         text.set(color=_INK, fontsize=9, parse_math=False)
 

@@ -18,12 +18,8 @@ from seq2see.options import (
     TrainOptions,
     seconds_of,
 )
-<<<<<<< HEAD
-from seq2see.runs.choices import Facts, choose, telling_scores
-=======
 from seq2see.ranks import num_ranks, rank
-from seq2see.runs.choices import choose, telling_scores
->>>>>>> main
+from seq2see.runs.choices import Facts, choose, telling_scores
 from seq2see.runs.corpus import corpus_of
 from seq2see.runs.data import with_whole_paths
 from seq2see.runs.init import begin, note_of, take_weights
