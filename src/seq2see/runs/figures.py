@@ -12,11 +12,15 @@ import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from math import isfinite
+from math import ceil, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from seq2see.atomic_write import whole_binary_file
+from seq2see.runs.terminal import shortened
 
 if TYPE_CHECKING:  # half a second
     from matplotlib.axes import Axes
@@ -122,6 +126,40 @@ def bars(values: dict[str, float], *, x_label: str, width: float = 9.0) -> Figur
     return figure
 
 
+def map_grid(weights: NDArray, queries: Sequence[str], keys: Sequence[str]) -> Figure:
+    """Maps of all layers, from top to bottom, and heads beside each other, in one image, which is drawn quickly.
+
+    Args:
+        weights: float (layers, heads, T, S), each 0 to 1.
+        queries: T words, beside each row of maps.
+        keys: S words, below each column.
+    """
+    from matplotlib.figure import Figure
+
+    layers, heads, rows, columns = weights.shape
+    sides = np.pad(weights, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)  # gaps between them
+    image = sides.transpose(0, 2, 1, 3).reshape(layers * (rows + 1), heads * (columns + 1))
+    cell = min(0.16, 16 / max(image.shape))  # inches
+    width, height = cell * image.shape[1], cell * image.shape[0]
+    every = ceil(0.11 / cell)  # so many cells stands a word
+    figure = Figure((width + 1.2, height + 1.3))
+    axes = figure.add_axes((1.1 / (width + 1.2), 1.0 / (height + 1.3), width / (width + 1.2), height / (height + 1.3)))
+    axes.imshow(image, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    axes.set_axis_off()  # ticks take their time
+    look: dict[str, Any] = {"fontsize": 7, "parse_math": False}
+    for head in range(heads):
+        left = head * (columns + 1)
+        axes.text(left - 0.5, -0.8, f"head {head + 1}", fontsize=8)
+        for key, word in list(enumerate(keys))[::every]:
+            axes.text(left + key, image.shape[0] - 0.5, shortened(word, 14), rotation=90, ha="center", va="top", **look)
+    for layer in range(layers):
+        top = layer * (rows + 1)
+        axes.text(image.shape[1] - 0.5, top - 0.4, f"layer {layer + 1}", fontsize=8, va="top", rotation=90)
+        for query, word in list(enumerate(queries))[::every]:
+            axes.text(-0.9, top + query, shortened(word, 14), ha="right", va="center", **look)
+    return figure
+
+
 def as_svg(figure: Figure, *, name: str) -> str:
     """The figure for a page: its text stays text, and has the page's colour, as its axes have.
 
@@ -136,6 +174,16 @@ def as_svg(figure: Figure, *, name: str) -> str:
     svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     return re.sub(r'<g id="[^"]*"', "<g", svg).rstrip()  # they are the same in each figure, and nothing refers to them
+
+
+def as_image(figure: Figure) -> NDArray:
+    """The figure on white: uint8 (height, width, 3)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas = FigureCanvasAgg(figure)
+    with _quietly("figure"):
+        canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[..., :3]
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -28,6 +28,7 @@ from seq2see.runs.report import Report
 from seq2see.runs.resume import ResumeState
 from seq2see.runs.signals import defer_signals, listen_again, stop_requested, stop_too
 from seq2see.runs.terminal import Terminal, TrainingDisplay
+from seq2see.runs.tracker import show_validation
 from seq2see.training.callbacks import BestCheckpoint, BetweenSteps, Stopped, ValidationSchedule
 from seq2see.training.checkpoints import AtomicCheckpointIO
 from seq2see.training.log_attention import LogAttention
@@ -124,7 +125,9 @@ def fit(
         report_training=display.training,
         report_validation=display.validation,
     )
-    listening = LambdaCallback(on_train_start=lambda *_: listen_again(), on_save_checkpoint=partial(_keep_up, report))
+    listening = LambdaCallback(
+        on_train_start=lambda *_: listen_again(), on_save_checkpoint=partial(_keep_up, report, folder, log)
+    )
     callbacks: list[Callback] = [part for part in (listening, schedule, best, average, between) if part is not None]
     step = 0 if earlier is None else earlier.step
     loggers = _loggers(options.logger, folder, None if earlier is None else step) if rank() == 0 else []
@@ -186,9 +189,18 @@ class _PhaseProfiler(Profiler):
             self.phases.end(self.phase_of[action_name])
 
 
-def _keep_up(report: Report | None, trainer: L.Trainer, module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
-    """Whenever the run leaves a state to go on from, all of it is in the files: then the page follows."""
+def _keep_up(
+    report: Report | None,
+    folder: RunFolder,
+    log: AttentionLog | None,
+    trainer: L.Trainer,
+    module: L.LightningModule,
+    checkpoint: dict[str, Any],
+) -> None:
+    """Whenever the run leaves a state to go on from, all of it is in the files: then page and loggers follow."""
     if report is not None:
+        with report.phases("images and samples logged"):
+            show_validation(trainer.loggers, folder, log, trainer.global_step)
         checkpoint[PHASES] = report.phases.seconds()
         report.keep_up()
 

@@ -79,7 +79,7 @@ class Report:
         sections = {
             "": _pairs(self._headline(metrics, result)) + self._links(),
             "Curves": self._curves(metrics),
-            "Outputs for the first validation sources": _outputs(_samples(self.folder.samples)),
+            "Outputs for the first validation sources": _outputs(read_samples(self.folder.samples)),
             **(_of_test(self.folder.path / "evaluation" / "test.json") if result.get("test") else {}),
             "Configuration": f"<pre>{escape(' '.join(['python scripts/train.py', *self.differences]))}</pre>",
             "Time": self._time(),
@@ -222,7 +222,7 @@ def _of_test(file: Path) -> dict[str, str]:
     }
 
 
-def _samples(file: Path) -> list[dict[str, Any]]:
+def read_samples(file: Path) -> list[dict[str, Any]]:
     """What is in the file, but for lines that somebody has changed."""
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     lines = (json.loads(line) for line in text.split("\n") if line)

@@ -156,8 +156,9 @@ def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
             result.test, result.ood = (
                 evaluations[split].scores if split in evaluations else {} for split in ("test", "ood")
             )
-            if tracker is not None:
-                tracker.log_metrics({f"test/{name}": value for name, value in result.test.items()}, step=result.steps)
+            from seq2see.runs.tracker import log_test  # Lightning takes seconds
+
+            log_test(options, folder, tracker, result.test, result.steps)
             expected = expected_of(options)
             result.expected = {} if expected is None else expected.against(result.test)
         summarise(setup, folder, terminal, result.seconds, result.steps, evaluations, expected)
