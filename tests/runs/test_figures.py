@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.runs.figures import Estimate, Panel, Series, as_svg, bars, comparison, curves, save
+from seq2see.runs.figures import Estimate, Panel, Series, as_svg, comparison, curves, save
 
 
 def two_panels() -> list[Panel]:
@@ -38,11 +38,6 @@ def test_a_figure_is_kept_in_the_form_that_its_name_says(tmp_path: Path, suffix:
     content = (tmp_path / f"figure{suffix}").read_bytes()
     save(comparison(estimates, score="exact match"), tmp_path / f"figure{suffix}")
     assert content.startswith(magic) and (tmp_path / f"figure{suffix}").read_bytes() == content
-
-
-def test_another_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"output=.*figure.jpg: a figure's name ends in .svg, .png or .pdf"):
-        save(bars({"a": 1}, x_label="outputs"), tmp_path / "figure.jpg")
 
 
 def test_drawing_leaves_pyplot_and_its_settings_alone() -> None:

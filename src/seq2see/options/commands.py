@@ -10,6 +10,7 @@ from seq2see.options.enums import (
     InitTokenizer,
     LoggerKind,
     OnBadLine,
+    PlotKind,
     Split,
     Suite,
     TranslationFormat,
@@ -290,6 +291,24 @@ class CompareOptions:
 
 
 @dataclass
+class PlotOptions:
+    """`scripts/plot.py`."""
+
+    ckpt: Any = None  # run folders, or a sweep's
+    what: PlotKind = PlotKind.curves
+    metric: str | None = None  # the score that is drawn; None: the one that chose the checkpoints, or exact_match
+    output: str | None = None  # a .svg, .png or .pdf file; None: <what>.svg in the working directory
+
+    def __post_init__(self) -> None:
+        require(
+            self.output is None or os.path.splitext(self.output)[1].lower() in FIGURE_FORMATS,
+            f"output ({self.output}) must end in {', '.join(FIGURE_FORMATS[:-1])} or {FIGURE_FORMATS[-1]}",
+        )
+        if self.metric is not None:
+            require_one_of(self.metric, "metric", tuple(SCORES))
+
+
+@dataclass
 class BenchmarkOptions:
     """`scripts/benchmark.py`."""
 
@@ -312,10 +331,12 @@ COMMANDS: dict[str, type] = {
     "translate": TranslateOptions,
     "attention": AttentionOptions,
     "compare": CompareOptions,
+    "plot": PlotOptions,
     "data": DataReportOptions,
     "selfcheck": SelfcheckOptions,
     "benchmark": BenchmarkOptions,
 }
+FIGURE_FORMATS = (".svg", ".png", ".pdf")
 COMPARE_FORMATS = (".csv", ".md", ".tex", ".html")
 PATH_KEYS = ("ckpt", "run", "run_dir", "resume", "init", "input", "output", "config", "against")
 PATH_KEYS += ("target", "gold", "hypothesis", "reverse")

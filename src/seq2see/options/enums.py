@@ -128,6 +128,14 @@ class Suite(Enum):
     scaling = "scaling"
 
 
+class PlotKind(Enum):
+    """What is drawn of runs: scores over the steps, by length, or the test score of each recipe."""
+
+    curves = "curves"
+    lengths = "lengths"
+    comparison = "comparison"
+
+
 class TranslationFormat(Enum):
     """How translations are written: the best of each line alone, or all that are asked for, with what is known."""
 

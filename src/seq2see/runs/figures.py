@@ -12,11 +12,15 @@ import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from math import isfinite
+from math import ceil, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from seq2see.atomic_write import whole_binary_file
+from seq2see.runs.terminal import shortened
 
 if TYPE_CHECKING:  # half a second
     from matplotlib.axes import Axes
@@ -24,7 +28,6 @@ if TYPE_CHECKING:  # half a second
 
 COLOURS = ("#1f83c4", "#d55e00", "#009e73", "#bf6a99", "#a67c00", "#7f7f7f")
 STYLES = ("-", "--", ":", "-.")  # once all colours are taken
-FORMATS = (".svg", ".png", ".pdf")
 _INK = "#17202e"  # in a page whatever its text has
 _LONGEST = 44  # letters of a name in a line
 
@@ -67,7 +70,8 @@ def curves(panels: Sequence[Panel], *, width: float = 9.0, height: float = 2.8) 
     """
     rows, columns = -(-len(panels) // 3), min(len(panels), 3)
     labels = list(dict.fromkeys(series.label for panel in panels for series in panel.series))
-    below = 0.1 + 0.22 * -(-len(labels) // 3) if len(labels) > 1 else 0.0
+    abreast = max(int(width / (0.6 + 0.085 * max(map(len, labels), default=0))), 1)
+    below = 0.1 + 0.22 * -(-len(labels) // abreast) if len(labels) > 1 else 0.0
     figure, grid = _figure(width, rows * height + below, rows, columns, below=below)
     for axes, panel in zip(grid, panels, strict=False):
         axes.set_title(_text(panel.title), fontsize=10, loc="left", color=_INK, parse_math=False)
@@ -84,7 +88,7 @@ def curves(panels: Sequence[Panel], *, width: float = 9.0, height: float = 2.8) 
     for axes in grid[len(panels) :]:
         axes.remove()
     if below:
-        _legend(figure, labels)
+        _legend(figure, labels, abreast)
     return figure
 
 
@@ -97,7 +101,7 @@ def comparison(estimates: Sequence[Estimate], *, score: str, width: float = 9.0)
         width: inches.
     """
     labels = [estimate.label for estimate in estimates]
-    figure, (axes,) = _figure(width, 0.7 + 0.32 * len(estimates), 1, 1, left=_room(labels))
+    figure, (axes,) = _figure(width, 0.55 + 0.32 * len(estimates), 1, 1, left=_room(labels), above=0.1)
     for row, estimate in enumerate(estimates):
         axes.plot(estimate.values, [row] * len(estimate.values), "o", color=_INK, alpha=0.35, markersize=3.5)
         if estimate.interval is not None:
@@ -110,7 +114,7 @@ def comparison(estimates: Sequence[Estimate], *, score: str, width: float = 9.0)
 
 def bars(values: dict[str, float], *, x_label: str, width: float = 9.0) -> Figure:
     """A bar for each name, the first one at the top, and its number beside it."""
-    figure, (axes,) = _figure(width, 0.7 + 0.28 * len(values), 1, 1, left=_room(list(values)))
+    figure, (axes,) = _figure(width, 0.55 + 0.28 * len(values), 1, 1, left=_room(list(values)), above=0.1)
     axes.barh(range(len(values)), list(values.values()), height=0.7, color=COLOURS[0])
     for row, value in enumerate(values.values()):
         axes.annotate(
@@ -119,6 +123,40 @@ def bars(values: dict[str, float], *, x_label: str, width: float = 9.0) -> Figur
     _names_at_the_side(axes, list(values))
     axes.set_xlabel(_text(x_label), fontsize=9, parse_math=False)
     axes.margins(x=0.08)
+    return figure
+
+
+def map_grid(weights: NDArray, queries: Sequence[str], keys: Sequence[str]) -> Figure:
+    """Maps of all layers, from top to bottom, and heads beside each other, in one image, which is drawn quickly.
+
+    Args:
+        weights: float (layers, heads, T, S), each 0 to 1.
+        queries: T words, beside each row of maps.
+        keys: S words, below each column.
+    """
+    from matplotlib.figure import Figure
+
+    layers, heads, rows, columns = weights.shape
+    sides = np.pad(weights, ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=np.nan)  # gaps between them
+    image = sides.transpose(0, 2, 1, 3).reshape(layers * (rows + 1), heads * (columns + 1))
+    cell = min(0.16, 16 / max(image.shape))  # inches
+    width, height = cell * image.shape[1], cell * image.shape[0]
+    every = ceil(0.11 / cell)  # so many cells stands a word
+    figure = Figure((width + 1.2, height + 1.3))
+    axes = figure.add_axes((1.1 / (width + 1.2), 1.0 / (height + 1.3), width / (width + 1.2), height / (height + 1.3)))
+    axes.imshow(image, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    axes.set_axis_off()  # ticks take their time
+    look: dict[str, Any] = {"fontsize": 7, "parse_math": False}
+    for head in range(heads):
+        left = head * (columns + 1)
+        axes.text(left - 0.5, -0.8, f"head {head + 1}", fontsize=8)
+        for key, word in list(enumerate(keys))[::every]:
+            axes.text(left + key, image.shape[0] - 0.5, shortened(word, 14), rotation=90, ha="center", va="top", **look)
+    for layer in range(layers):
+        top = layer * (rows + 1)
+        axes.text(image.shape[1] - 0.5, top - 0.4, f"layer {layer + 1}", fontsize=8, va="top", rotation=90)
+        for query, word in list(enumerate(queries))[::every]:
+            axes.text(-0.9, top + query, shortened(word, 14), ha="right", va="center", **look)
     return figure
 
 
@@ -138,14 +176,18 @@ def as_svg(figure: Figure, *, name: str) -> str:
     return re.sub(r'<g id="[^"]*"', "<g", svg).rstrip()  # they are the same in each figure, and nothing refers to them
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Writes `.svg`, `.png` or `.pdf`, whole or not at all.
+def as_image(figure: Figure) -> NDArray:
+    """The figure on white: uint8 (height, width, 3)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    Raises:
-        ValueError: the name has another ending.
-    """
-    if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"output={path}: a figure's name ends in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    canvas = FigureCanvasAgg(figure)
+    with _quietly("figure"):
+        canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[..., :3]
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes `.svg`, `.png` or `.pdf`, whole or not at all."""
     kind = path.suffix.lower()[1:]
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     with _quietly("figure"), whole_binary_file(path) as file:
@@ -153,7 +195,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def _figure(
-    width: float, height: float, rows: int, columns: int, *, left: float = 0.55, below: float = 0.0
+    width: float, height: float, rows: int, columns: int, *, left: float = 0.55, below: float = 0.0, above: float = 0.3
 ) -> tuple[Figure, list[Axes]]:
     """An empty one with its axes, row by row; margins are in inches, for matplotlib's own layouts take their time."""
     from matplotlib.figure import Figure  # half a second
@@ -163,7 +205,7 @@ def _figure(
         left / width,
         (0.45 + below) / height,
         1 - 0.1 / width,
-        1 - 0.3 / height,
+        1 - above / height,
         wspace=0.55 / (width / columns - 0.6),
         hspace=0.75 / max(height / rows - 0.75, 0.5),
     )
@@ -191,14 +233,14 @@ def _names_at_the_side(axes: Axes, names: Sequence[str]) -> None:
     axes.grid(False, axis="y")
 
 
-def _legend(figure: Figure, labels: Sequence[str]) -> None:
+def _legend(figure: Figure, labels: Sequence[str], abreast: int) -> None:
     from matplotlib.lines import Line2D
 
     lines = [
         Line2D([], [], color=COLOURS[number % len(COLOURS)], linestyle=STYLES[number // len(COLOURS) % len(STYLES)])
         for number in range(len(labels))
     ]
-    legend = figure.legend(lines, [_text(label) for label in labels], loc="lower left", ncols=3, frameon=False)
+    legend = figure.legend(lines, [_text(label) for label in labels], loc="lower left", ncols=abreast, frameon=False)
     for text in legend.get_texts():
         text.set(color=_INK, fontsize=9, parse_math=False)
 

@@ -110,6 +110,7 @@ def summarise(
         _show_samples(test, terminal)
     # a run under outputs/ is the latest now, and its own name is long
     run = "latest" if folder.path.is_relative_to(Path.cwd() / "outputs") else shlex.quote(folder.shown)
+    terminal.result(_line("report", f"open {folder.relative(folder.report)}"))
     if folder.page.exists():
         terminal.result(_line("attention", f"open {folder.relative(folder.page)}"))
     terminal.result(_line("translate", f"{command_line('translate')} ckpt={run} < in.txt > out.txt"))

@@ -75,7 +75,7 @@ def _figures(of: Comparison) -> Iterator[str]:
     label, curve = KINDS[of.metric].label, f"val/{of.metric}"
     found = [(row, row.summary(of.metric)) for row in of.rows]
     estimates = [
-        Estimate(_label(of, row, NAME), own.mean, own.interval, [values_of(run)[of.metric] for run in row.runs])
+        Estimate(label_of(of, row, NAME), own.mean, own.interval, [values_of(run)[of.metric] for run in row.runs])
         for row, own in found
         if own is not None
     ]
@@ -84,19 +84,21 @@ def _figures(of: Comparison) -> Iterator[str]:
         yield _figure(f"Test {label}", about, figures.comparison(estimates, score=label, width=WIDTH))
     about = "on validation pairs: mean over seeds, and lowest to highest"
     for x_label in ("step", "seconds of training"):
-        series = [one for row in of.rows if (one := _curve(_label(of, row), row, curve, x_label)) is not None]
+        series = [one for row in of.rows if (one := curve_of(label_of(of, row), row, curve, x_label)) is not None]
         if series:
             yield _figure(f"{label} by {x_label}", about, _drawn(Panel("", series, x_label)))
     counted = [row for row in of.rows if row.counts is not None]
     if counted:
         one_word = 2 * sum(len(source.split()) < 2 for source in counted[0].sources) > len(counted[0].sources)
         unit = "characters" if one_word else "words"
-        series = [_by_length(_label(of, row), row, one_word=one_word) for row in counted]
+        series = [_by_length(label_of(of, row), row, one_word=one_word) for row in counted]
         about = "on test pairs, in five parts of about as many sources each"
         yield _figure(f"{label} by length", about, _drawn(Panel("", series, f"{unit} of the source", True)))
     for cost in ("seconds", "gflop"):
         costs = [(row, own, row.summary(cost)) for row, own in found]
-        series = [Series(_label(of, row), [x.mean], [y.mean]) for row, y, x in costs if x is not None and y is not None]
+        series = [
+            Series(label_of(of, row), [x.mean], [y.mean]) for row, y, x in costs if x is not None and y is not None
+        ]
         if len(series) > 1:
             name = KINDS[cost].label
             panel = Panel("", series, name, True)
@@ -105,7 +107,7 @@ def _figures(of: Comparison) -> Iterator[str]:
             )
 
 
-def _label(of: Comparison, row: Row, most: int = LABEL) -> str:
+def label_of(of: Comparison, row: Row, most: int = LABEL) -> str:
     """The row's number and what is its own, without the keys."""
     return shortened(f"{of.rows.index(row) + 1} {' '.join(row.settings.values()) or row.name}", most)
 
@@ -119,7 +121,7 @@ def _figure(heading: str, about: str, figure: "Figure") -> str:
     return f"<figure>{caption}{figures.as_svg(figure, name=heading)}</figure>"
 
 
-def _curve(label: str, row: Row, column: str, x_label: str) -> Series | None:
+def curve_of(label: str, row: Row, column: str, x_label: str) -> Series | None:
     """Over the steps at which all runs of the row were validated."""
     points = []  # by step, for each run
     for run in row.runs:
