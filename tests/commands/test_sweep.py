@@ -132,6 +132,27 @@ def test_a_sweep_that_cannot_be_is_refused_with_one_message(
     assert message in line and not called and list(tmp_path.iterdir()) == []
 
 
+def test_without_the_extra_sweeps_run_one_after_the_other_and_what_is_missing_is_named(tmp_path: Path) -> None:
+    code = """
+import sys
+class Nothing:
+    def find_spec(self, name, *_):
+        if name.split(".")[0] == "hydra_plugins":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Nothing())
+sys.modules["optuna"] = None
+from seq2see.commands import shell
+shell._call = lambda command, options: None
+for typed in sys.argv[1:]:
+    print(shell.run("train", ["-m", "seed=1,2", "run_dir=x", *typed.split()]))
+"""
+    typed = ["hydra/launcher=joblib", "hydra/launcher=submitit_slurm", "hydra/sweeper=optuna", ""]
+    done = subprocess.run([sys.executable, "-c", code, *typed], cwd=tmp_path, capture_output=True, text=True)
+    assert [line for line in done.stdout.splitlines() if line in ("0", "1", "2")] == ["2", "2", "2", "0"], done.stderr
+    messages = [f"train: {text}: its package is not installed: pip install 'seq2see[sweep]'" for text in typed[:3]]
+    assert done.stderr.splitlines()[:3] == messages
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", [["joblib", "hydra.launcher.n_jobs=2"], ["submitit_local"]])
 def test_jobs_in_other_processes_write_whole_runs_and_a_failed_one_is_listed(

@@ -116,7 +116,8 @@ def explained(command: str, error: BaseException, overrides: list[str]) -> Usage
             return UsageError(f"{cause.override}: this cannot be read as a value; {hint}")
         if isinstance(cause, MissingConfigException) and cause.options:
             group, _, name = str(cause.missing_cfg_file).rpartition("/")
-            if group.startswith("hydra/") and name.split("_")[0] in ("joblib", "submitit", "optuna"):
+            extra = next((start for start in ("joblib", "submitit", "optuna") if name.startswith(start)), None)
+            if extra and group.startswith("hydra/") and not any(other.startswith(extra) for other in cause.options):
                 return UsageError(f"{group}={name}: its package is not installed: pip install 'seq2see[sweep]'")
             return UsageError(f"{group}={name}: there is no such {group}; choose one of {', '.join(cause.options)}")
         if key:
