@@ -14,6 +14,8 @@ import pytest
 import yaml
 
 from seq2see.commands import shell
+from seq2see.commands.sweep import Work
+from seq2see.runs.config import hydra_main
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "train.py"
 Overrides = Callable[..., list[str]]
@@ -113,6 +115,12 @@ def test_optuna_does_so_many_trials_in_all_and_the_failed_one_is_told(
     assert "hydra.sweeper.sampler (luck) must be tpe or random" in capsys.readouterr().err
 
 
+def test_the_jobs_of_another_sweeper_are_kept_apart_too(called: list[Any], tmp_path: Path) -> None:
+    work = Work("train", shell._call)
+    hydra_main("train", work, ["seed=1,2", "run_dir=x", "hydra/sweeper=basic", "--multirun"])
+    assert [options.run_dir for options in called] == ["x/0", "x/1"]
+
+
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
@@ -142,6 +150,8 @@ class Nothing:
 sys.meta_path.insert(0, Nothing())
 sys.modules["optuna"] = None
 from seq2see.commands import shell
+from seq2see.commands.sweep import Work
+from seq2see.runs.config import hydra_main
 shell._call = lambda command, options: None
 for typed in sys.argv[1:]:
     print(shell.run("train", ["-m", "seed=1,2", "run_dir=x", *typed.split()]))

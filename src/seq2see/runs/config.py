@@ -48,8 +48,8 @@ def compose_options(command: str, typed: list[str]) -> Any:
         raise explained(command, error, overrides) from error
 
 
-def jobs_of(command: str, overrides: list[str], flags: list[str]) -> list[tuple[int, Any]]:
-    """The jobs that Hydra's command line makes of this, with their options; none where it only shows something.
+def jobs_of(command: str, overrides: list[str], flags: list[str]) -> list[Any]:
+    """The options of what Hydra's command line makes of this; none where it only shows something.
 
     Raises:
         ValueError: a key, a value or a rule is wrong in one of them.
@@ -58,7 +58,7 @@ def jobs_of(command: str, overrides: list[str], flags: list[str]) -> list[tuple[
 
     def look(config: DictConfig) -> None:
         try:
-            jobs.append(job_of(command, config))
+            jobs.append(to_options(command, config))
         except Exception as error:  # raised below: Hydra would print it
             jobs.append(error)
 
