@@ -14,6 +14,8 @@ import pytest
 import yaml
 
 from seq2see.commands import shell
+from seq2see.commands.sweep import Work
+from seq2see.runs.config import hydra_main
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "train.py"
 Overrides = Callable[..., list[str]]
@@ -113,6 +115,12 @@ def test_optuna_does_so_many_trials_in_all_and_the_failed_one_is_told(
     assert "hydra.sweeper.sampler (luck) must be tpe or random" in capsys.readouterr().err
 
 
+def test_the_jobs_of_another_sweeper_are_kept_apart_too(called: list[Any], tmp_path: Path) -> None:
+    work = Work("train", shell._call)
+    hydra_main("train", work, ["seed=1,2", "run_dir=x", "hydra/sweeper=basic", "--multirun"])
+    assert [options.run_dir for options in called] == ["x/0", "x/1"]
+
+
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
@@ -130,6 +138,29 @@ def test_a_sweep_that_cannot_be_is_refused_with_one_message(
     assert shell.run("train", ["-m", "run_dir=x", *typed.split()]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line and not called and list(tmp_path.iterdir()) == []
+
+
+def test_without_the_extra_sweeps_run_one_after_the_other_and_what_is_missing_is_named(tmp_path: Path) -> None:
+    code = """
+import sys
+class Nothing:
+    def find_spec(self, name, *_):
+        if name.split(".")[0] == "hydra_plugins":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Nothing())
+sys.modules["optuna"] = None
+from seq2see.commands import shell
+from seq2see.commands.sweep import Work
+from seq2see.runs.config import hydra_main
+shell._call = lambda command, options: None
+for typed in sys.argv[1:]:
+    print(shell.run("train", ["-m", "seed=1,2", "run_dir=x", *typed.split()]))
+"""
+    typed = ["hydra/launcher=joblib", "hydra/launcher=submitit_slurm", "hydra/sweeper=optuna", ""]
+    done = subprocess.run([sys.executable, "-c", code, *typed], cwd=tmp_path, capture_output=True, text=True)
+    assert [line for line in done.stdout.splitlines() if line in ("0", "1", "2")] == ["2", "2", "2", "0"], done.stderr
+    messages = [f"train: {text}: its package is not installed: pip install 'seq2see[sweep]'" for text in typed[:3]]
+    assert done.stderr.splitlines()[:3] == messages
 
 
 @pytest.mark.slow

@@ -133,7 +133,7 @@ def _run(command: str, arguments: list[str]) -> int:
     if any(argument.startswith("hydra/sweeper=") for argument in typed) or "--info" in flags:
         _add_sweepers()
     overrides = typed if "--shell-completion" in flags else read_overrides(command, typed)
-    for _, options in jobs_of(command, overrides, flags):  # none where Hydra only shows something
+    for options in jobs_of(command, overrides, flags):  # none where Hydra only shows something
         _call(command, options)
     return 0
 

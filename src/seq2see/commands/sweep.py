@@ -4,6 +4,7 @@ A plugin of Hydra's, so that its launchers do the jobs: here, in processes besid
 """
 
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -205,7 +206,8 @@ class GridSweeper(Sweeper):
         name = self.config.hydra.runtime.choices["hydra/launcher"]
         is_here = name == "basic"
         if not is_here:
-            print(f"{len(jobs)} jobs with hydra/launcher={name}; each says more in its train.log", file=sys.stderr)
+            more = "; each says more in its train.log" if self.work.command == "train" else ""
+            print(f"{len(jobs)} jobs with hydra/launcher={name}{more}", file=sys.stderr)
         size = 1 if is_here else self.max_batch_size or len(jobs)
         for start in range(0, len(jobs), size):
             batch = self.work.jobs = jobs[start : start + size]
@@ -354,14 +356,15 @@ class Sweep:
             return
         lines, scores = [], {}
         for job in jobs:
-            told = f": {job.reason}" if job.reason else ""
+            score, told = "", f": {job.reason}" if job.reason else ""
             if job.status != LOST:
                 job.look()
             if job.status == COMPLETED and job.folder.result.is_file():
                 if best := read_result(job.folder.path).get("best"):
                     scores[job.number] = best["metric"], best["value"]
-                    told = f"   {scored(*scores[job.number])}"
-            lines.append(shortened(f"  {job.number:>3} {job.status:<11} {' '.join(job.varied)}{told}"))
+                    score = f"{scored(*scores[job.number])}   "
+            varied = re.sub(r"(=\d*\.0*\d{3})\d+\b", r"\1", " ".join(job.varied))  # of what Optuna proposes
+            lines.append(shortened(f"  {job.number:>3} {job.status:<11} {score}{varied}{told}"))
         completed = sum(job.status == COMPLETED for job in jobs)
         print(f"\nSweep {self.folder.shown}: {completed} of {len(jobs)} jobs completed", *lines, sep="\n")
         if len({metric for metric, _ in scores.values()}) == 1:  # else nothing can be compared
