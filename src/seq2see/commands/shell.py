@@ -146,6 +146,8 @@ def _run_many(command: str, flags: list[str], overrides: list[str]) -> int:
     from seq2see.commands.sweep import Work
     from seq2see.runs.config import explained, hydra_main
 
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise UsageError("-m: torchrun starts the processes of one run: leave it out, and add trainer.devices= instead")
     chosen = next((text for text in overrides if text.startswith("hydra/sweeper=")), "hydra/sweeper=basic")
     ours = ["hydra/sweeper=grid"] if chosen == "hydra/sweeper=basic" else []
     _add_sweepers()

@@ -35,7 +35,7 @@ from seq2see.runs.resume import ResumeState, find_earlier, run_to_go_on
 from seq2see.runs.score_best import score_best
 from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
-from seq2see.runs.terminal import Terminal, shortened
+from seq2see.runs.terminal import Terminal, command_line, shortened
 from seq2see.training.objective import NotFinite
 
 if TYPE_CHECKING:  # Lightning takes seconds
@@ -180,7 +180,7 @@ def _recorded(result: Result, folder: RunFolder, terminal: Terminal, started: fl
     except KeyboardInterrupt:
         result.status = "interrupted"
         terminal.say(
-            f"\ninterrupted at step {result.steps:,}; go on with: python scripts/train.py resume={folder.typed}"
+            f"\ninterrupted at step {result.steps:,}; go on with: {command_line('train')} resume={folder.typed}"
         )
         raise
     except OSError as error:
