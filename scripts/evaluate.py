@@ -9,9 +9,11 @@ Examples:
   python scripts/evaluate.py -m RUN decode.beam_size=1,4 output=scores
                                                             scores/0 and scores/1
   python scripts/evaluate.py RUN RUN                        which is better, and is that certain?
+  python scripts/evaluate.py RUN RUN RUN ensemble=true      the three as one model
 
 Settings:
   ckpt=            a run folder (its best checkpoint) or a .ckpt file; [A,B] several
+  ensemble=true    these as one model, by the mean of their probabilities; same tokenizers
   split=test       or train, valid, ood
   task.test=       files of other pairs, read as the run's training files were, unless you set
                    task.source=  task.target=  task.features=  task.features_separator=

@@ -22,6 +22,7 @@ Settings are key=value. The most used, with their defaults:
   seed=0  run_dir=  logger=default  attention_log.enabled=true
   resume=                  a run, or auto: the one in run_dir, if it has begun
   init=                    a trained model to start from; init_tokenizer=keep or new
+Sweeps in several processes, on a cluster, with Optuna: src/seq2see/commands/README.md
 All keys with their values: --cfg job; with their meaning: src/seq2see/options/
 """
 

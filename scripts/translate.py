@@ -8,7 +8,8 @@ Examples:
   tail -f in.txt | python scripts/translate.py ckpt=RUN     lines as they come
 
 Settings:
-  ckpt=            a run folder (its best checkpoint) or a .ckpt file
+  ckpt=            a run folder (its best checkpoint) or a .ckpt file; [A,B] several
+  ensemble=true    these as one model, by the mean of their probabilities; same tokenizers
   average=5        the mean of the run's newest kept checkpoints
   input=  output=  files; unset: standard input and output
   format=text      the best translation of each line alone

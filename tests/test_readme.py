@@ -8,12 +8,14 @@ import pytest
 import torch
 
 import seq2see
+from seq2see.commands.shell import _flags_apart
 from seq2see.runs.overrides import read_overrides
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RECIPES = (ROOT / "configs/experiment/README.md").read_text(encoding="utf-8")
-COMMANDS = sorted(set(re.findall(r"python scripts/[^`|#\n]+", (README + RECIPES).replace("\\\n", ""))))
+SWEEPS = (ROOT / "src/seq2see/commands/README.md").read_text(encoding="utf-8")
+COMMANDS = sorted(set(re.findall(r"python scripts/[^`|#\n]+", (README + RECIPES + SWEEPS).replace("\\\n", ""))))
 
 
 def test_it_has_at_most_200_lines() -> None:
@@ -23,9 +25,9 @@ def test_it_has_at_most_200_lines() -> None:
 @pytest.mark.parametrize("line", COMMANDS)
 def test_each_command_names_a_script_and_keys_that_exist(line: str) -> None:
     words = [word for word in shlex.split(line.split("<")[0].split(" > ")[0])[1:]]
-    script, arguments = ROOT / words[0], [word for word in words[1:] if word != "-m"]
+    script, (_, arguments) = ROOT / words[0], _flags_apart(words[1:])
     assert script.is_file()
-    if any(argument.startswith(("config=RUN", "init=RUN")) for argument in arguments):  # files that are read
+    if any(argument.startswith(("config=", "init=")) for argument in arguments):  # files that are read
         return
     read_overrides(script.stem, arguments)
 

@@ -33,13 +33,13 @@ def figures(options: BenchmarkOptions) -> Iterator[Figure]:
     peak = matrix_peak(SIDE, PRODUCTS, rounds=5)
     for name, sizes in GROWN.items():
         for size in sizes:
-            seconds, flops = _step(size, options.rounds)
+            seconds, flops = measured_step(size, options.rounds)
             value = "" if name == "middle" else f" {getattr(size, CHANGED[name]):,}"
             note = f"{flops / 1e9:.1f} GFLOP, {flops / seconds / peak:.0%} of the matrix peak"
             yield Figure("growth", f"{name}{value}", 1e3 * seconds, "ms", note=note)
 
 
-def _step(size: Size, rounds: int) -> tuple[float, int]:
+def measured_step(size: Size, rounds: int) -> tuple[float, int]:
     """Seconds, the median of some steps, and the floating-point operations of one."""
     torch.manual_seed(0)
     step = work_of(Ours(size), [random_batch(size)], fused=True)

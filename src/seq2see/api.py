@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,8 +42,8 @@ class TranslationModel(decoding.TranslationModel):
         return evaluation
 
 
-def load(path: str, *, average: int | None = None) -> TranslationModel:
-    """A trained model from a run folder or a `.ckpt` file, as `seq2see.decoding.load` gives it."""
+def load(path: str | Sequence[str], *, average: int | None = None) -> TranslationModel:
+    """A trained model from a run folder or a `.ckpt` file, or several as one, as `seq2see.decoding.load` gives it."""
     return TranslationModel(**vars(decoding.load(path, average=average)))
 
 

@@ -278,6 +278,13 @@ def test_what_is_right_is_taken() -> None:
 
 
 @pytest.mark.slow
+@settings(SOME, max_examples=2_000, derandomize=True)
+@given(st.one_of(mistyped_keys(), broken_syntax(), st.sampled_from(MISTAKES)))
+def test_2_000_mistakes_get_one_message(mistake: Command) -> None:
+    refusal(*mistake)
+
+
+@pytest.mark.slow
 def test_all_mistakes_get_one_message(tmp_path: Path) -> None:
     for mistake in MISTAKES:
         refusal(*mistake)

@@ -81,7 +81,6 @@ def test_hydras_own_flags_show_the_configuration_and_do_nothing(
     ("typed", "places"),
     [
         ("train run_dir=three seed=range(2)", ["three/0", "three/1"]),
-        ("train task=choice(copy,sort)", [None, None]),
         ("evaluate ckpt=run output=scores decode.beam_size=1,4", ["scores/0", "scores/1"]),
         ("translate ckpt=run output=a.b/out.txt decode.beam_size=1,4", ["a.b/out-0.txt", "a.b/out-1.txt"]),
         ("attention ckpt=run output=maps.html kind=cross,encoder", ["maps-0.html", "maps-1.html"]),
@@ -96,7 +95,7 @@ def test_each_job_of_a_multirun_writes_to_a_place_of_its_own(
     name, *arguments = typed.split()
     assert shell.run(name, ["-m", *arguments]) == 0
     assert [getattr(options, "run_dir" if name == "train" else "output") for options in called] == places
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.rglob("*")] == (["three", "sweep.yaml"] if name == "train" else [])
 
 
 def test_paths_and_what_a_run_begins_with_are_varied_too(
@@ -139,8 +138,9 @@ def test_jobs_that_cannot_be_done_are_refused_before_the_first_one(
 
 
 def test_a_job_that_fails_does_not_stop_the_others_and_the_whole_exits_1(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     done: list[int] = []
 
     def call(_: str, options: Any) -> None:
@@ -151,8 +151,11 @@ def test_a_job_that_fails_does_not_stop_the_others_and_the_whole_exits_1(
     monkeypatch.setattr(shell, "_call", call)
     monkeypatch.setattr(shell, "listen", lambda: None)
     assert shell.run("train", ["-m", "seed=0,1,2"]) == 1
-    messages = capsys.readouterr().err
+    out, messages = capsys.readouterr()
     assert done == [0, 2] and "job 1 failed: bad luck\n" in messages and "Traceback" not in messages
+    assert messages.endswith("train: 1 of 3 jobs failed\n") and "1 failed      seed=1: bad luck\n" in out
+    (folder,) = (tmp_path / "outputs" / "sweep").iterdir()
+    assert [path.name for path in folder.iterdir()] == ["sweep.yaml"]
 
 
 def test_the_latest_run_is_named(small_run: Path, tmp_path: Path) -> None:

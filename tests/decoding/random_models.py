@@ -7,6 +7,7 @@ import torch
 from seq2see.data import EncodedPairs, make_loader
 from seq2see.data.encoded import Texts
 from seq2see.decoding import Forced, Hypothesis, LengthLimit, teacher_forced
+from seq2see.decoding.ensemble import Predictor
 from seq2see.options import ModelOptions, Position
 from seq2see.text import EOS, PAD
 from seq2see.transformer import Transformer
@@ -52,7 +53,7 @@ def sources(count: int = 23) -> list[list[int]]:
     return [torch.randint(4, 12, (length,), generator=generator).tolist() for length in lengths]
 
 
-def forced(model: Transformer, rows: list[list[int]], texts: list[list[int]]) -> Forced:
+def forced(model: Predictor, rows: list[list[int]], texts: list[list[int]]) -> Forced:
     """What the model makes of these target ids."""
     pairs = EncodedPairs(Texts.of(rows), Texts.of(texts), ids=np.arange(len(rows)))
     return teacher_forced(model, make_loader(pairs, batch_size=7, shuffle=False, seed=0))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from seq2see.evaluation import Evaluation, SentenceCounts, compare_evaluations
-from seq2see.evaluation.comparison import paired_tests
+from seq2see.evaluation.comparison import holm, paired_tests
 from seq2see.evaluation.report import comparison_lines
 from seq2see.evaluation.scores import Scorer
 from seq2see.options import TokenizerKind
@@ -62,7 +62,7 @@ def test_scores_of_other_tokens_are_left_out_with_one_line_why() -> None:
     assert of_same.keys() - of_letters.keys() == {"loss", "perplexity", "token_accuracy", "ser"}
     assert "target_log_prob" in of_letters and compared["scores"]["loss"][2] == letters.scores["loss"]
     (note,) = compared["notes"]
-    assert note.startswith("1 and 3 cut the targets into other tokens, so loss, perplexity, token_accuracy, ser ")
+    assert note.startswith("1 and 3 cut the targets into other tokens, so ser, loss, perplexity, token_accuracy ")
     assert note in " ".join(" ".join(comparison_lines(compared)).split())
 
 
@@ -90,3 +90,16 @@ def test_p_values_of_equal_systems_are_small_as_seldom_as_they_say() -> None:
     random = np.random.default_rng(6)
     tests = [paired_tests(*shares(*(random.random((2, 200)) < 0.5)))["exact_match"] for _ in range(60)]
     assert 1 <= sum(test["p"] < 0.1 for test in tests) <= 14
+
+
+def test_holm_multiplies_the_smallest_p_by_the_number_of_tests_and_keeps_the_order() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.9, 0.6]) == [1.0, 1.0, 1.0]
+    assert holm([0.02]) == [0.02] and holm([]) == []
+
+
+def test_the_mean_of_systems_scores_as_all_their_outputs_do() -> None:
+    scorer = Scorer([[pair.target] for pair in PAIRS])
+    counts = [scorer.counts(outputs)[0] for outputs in (RIGHT, ONE_WRONG, ["", "d", "e f"])]
+    every = Scorer([[pair.target] for pair in PAIRS] * 3).counts([*RIGHT, *ONE_WRONG, "", "d", "e f"])[0]
+    assert SentenceCounts.mean(counts).scores() == pytest.approx(every.scores())

@@ -89,7 +89,7 @@ def test_an_argument_without_a_sign_is_the_run_and_several_are_several_runs() ->
     for command in ("evaluate", "translate", "attention"):
         assert value_of("ckpt", "outputs/a run", command=command) == "outputs/a run"
     assert value_of("ckpt", "a", "b,c", command="compare") == ["a", "b,c"]
-    for command, typed in (("translate", ["a", "b"]), ("compare", ["a", "ckpt=b"])):
+    for command, typed in (("selfcheck", ["a", "b"]), ("compare", ["a", "ckpt=b"])):
         with pytest.raises(UsageError, match="b: a is a run too: leave out one"):
             compose_options(command, typed)
 

@@ -9,13 +9,12 @@ import pytest
 import torch
 import yaml
 
-from seq2see.atomic_write import write_text
-from seq2see.commands.compare import compare, read_run
 from seq2see.commands.evaluate import evaluate
 from seq2see.decoding import load
 from seq2see.maps.attended import aligning_head
-from seq2see.options import CompareOptions, DecodeOptions, EvaluateOptions
+from seq2see.options import DecodeOptions, EvaluateOptions
 from seq2see.runs.config import compose_options
+from seq2see.runs.finished import read_run
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.train import train_run
 
@@ -118,29 +117,6 @@ def test_runs_that_start_in_the_same_second_have_folders_of_their_own_and_one_th
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match=r"run_dir: .* cannot be made \(Not a directory\): choose a folder that you"):
         RunFolder.claim("file/run", kind="copy")
-
-
-def test_seeds_have_a_mean_from_the_lowest_to_the_highest_and_a_dash_for_what_is_missing(
-    small_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    result = json.loads((small_run / "result.json").read_text(encoding="utf-8"))
-    for name, exact, tokens in (("a", 0.25, "word"), ("b", 0.75, "word"), ("c", 0.5, "char")):
-        (tmp_path / name).mkdir()
-        test = {"exact_match": exact, "loss": 1.0, "target_log_prob": -3.5}
-        write_text(tmp_path / name / "result.json", json.dumps({**result, "test": test}))
-        config = (small_run / "config.yaml").read_text(encoding="utf-8")
-        write_text(tmp_path / name / "config.yaml", config.replace(": word", f": {tokens}"))
-    runs = [str(tmp_path / name) for name in "abc"]
-    compare(CompareOptions(ckpt=runs[:2]))
-    shown = capsys.readouterr().out.splitlines()
-    assert max(map(len, shown)) <= 80
-    rows = {" ".join(line.split()[:-6]): line.split()[-5:] for line in shown}
-    assert [rows[f"{name} of 2"][0] for name in ("mean", "lowest", "highest")] == ["0.500", "0.250", "0.750"]
-    assert rows["mean of 2"] == ["0.500", "-", "-", "1.000", "-"]
-    compare(CompareOptions(ckpt=runs))
-    heading, *lines, why = capsys.readouterr().out.splitlines()
-    assert "logp" in heading and "loss" not in heading and why.startswith("no loss, for these runs have other target")
-    assert all("-3.50" in line for line in lines)
 
 
 def test_a_run_on_files_goes_on_is_repeated_and_scored_from_another_folder(

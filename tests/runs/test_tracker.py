@@ -14,7 +14,7 @@ from seq2see.runs import tracker, train
 from seq2see.runs.config import compose_options
 
 Overrides = Callable[..., list[str]]
-QUICK = ("trainer.max_steps=2", "trainer.val_check_interval=1", "attention_log.enabled=false", "task.ood_size=0")
+QUICK = ("trainer.max_steps=2", "trainer.val_check_interval=1", "attention_log.num_examples=1", "task.ood_size=0")
 
 
 class Stub(Logger):
@@ -28,6 +28,7 @@ class Stub(Logger):
         self.hyperparams: dict[str, Any] = {}
         self.metrics: dict[str, int | None] = {}
         self.ends: list[Any] = []
+        self.shown: list[tuple[Any, ...]] = []
         self.made = f"made-{len(Stub.opened)}"
         Stub.opened.append(self)
 
@@ -50,6 +51,11 @@ class Stub(Logger):
 
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
         self.metrics |= dict.fromkeys(metrics, step)
+
+    def log_text(self, *what: Any, **more: Any) -> None:
+        self.shown.append((*what, *more.values()))
+
+    log_image = log_text
 
     def finalize(self, status: str) -> None:
         self.ends.append(status)
@@ -90,6 +96,8 @@ def test_each_run_is_one_there_with_its_configuration_and_scores_and_goes_on_as_
     assert second.hyperparams["optim"]["lr"] > 0 and second.hyperparams["seed"] == 1
     assert second.metrics["val/loss"] == second.metrics["test/exact_match"] == 2
     assert second.ends[-1] == (0 if kind == "wandb" else "success")
+    text, image = second.shown[-2:]
+    assert "samples" in str(text[:3]) and "attention/cross" in str(image[:3])
     if kind == "mlflow":
         assert second.given["tracking_uri"] == f"sqlite:///{tmp_path / 'mlflow.db'}"
 

@@ -11,9 +11,10 @@ from types import ModuleType
 
 import pytest
 
-from benchmark import decode, train
+from benchmark import decode, gpu, train
 from benchmark.apart import Contender, apart
 from benchmark.figure import Figure, Rounds
+from benchmark.scaling import step_seconds
 from benchmark.train import peers
 from seq2see.options import BenchmarkOptions
 
@@ -79,3 +80,24 @@ def test_a_file_of_pairs_is_measured_and_the_figures_are_written(tmp_path: Path)
     assert report["machine"]["peak"] > 0
     names = [figure["name"] for figure in report["figures"]]
     assert "second start to first batch" in names and "loader" in names
+
+
+def test_the_suite_of_gpus_is_refused_without_one_and_measures_all_contenders_on_any_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(ValueError, match="suite=gpu measures a GPU, and torch finds none"):
+        list(gpu.figures(BenchmarkOptions()))
+    monkeypatch.setitem(peers.MODULES, peers.MARIAN, peers.MODULES[peers.TEXTBOOK])  # which need not be installed
+    figures = list(gpu.figures_on("cpu", {"tiny": peers.Size(8, 1, 2, 16, 12, 4, 6)}, rounds=1, steps=1))
+    assert [figure.name for figure in figures] == [peers.OURS, gpu.COMPILED, peers.TORCH, peers.MARIAN]
+    assert all(figure.value > 0 for figure in figures)
+
+
+def test_expected_scaling_is_the_share_of_the_work_and_twice_the_gradients_around_the_ring() -> None:
+    keys = dict(flops_per_second=1e9, link=1e6, latency=0.0)
+    assert step_seconds(3e9, 1e6, num_devices=1, **keys) == 3.0  # nothing is sent
+    assert step_seconds(3e9, 1e6, num_devices=2, **keys) == pytest.approx(1.5 + 1.0)
+    assert step_seconds(3e9, 1e6, num_devices=2, overlap=1.0, **keys) == pytest.approx(1.5)  # beside the backward pass
+    keys["latency"] = 0.1
+    assert step_seconds(3e9, 0.0, num_devices=4, **keys) == pytest.approx(0.75 + 6 * 0.1)

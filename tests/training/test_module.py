@@ -98,8 +98,9 @@ def test_the_loss_of_an_epoch_is_the_same_at_any_batch_size() -> None:
         with torch.no_grad():
             for begin in range(0, 64, size):
                 module.training_step(pairs.batch(range(begin, min(begin + size, 64))), 0)
+                module.on_before_optimizer_step(torch.optim.SGD(module.parameters()))
         losses.append(module.take_train_loss())
-    assert losses == pytest.approx([losses[0]] * 3, abs=1e-12)
+    assert losses[0] > 0 and losses == pytest.approx([losses[0]] * 3, abs=1e-12)
 
 
 def test_decayed_are_the_matrices_of_the_layers_alone() -> None:

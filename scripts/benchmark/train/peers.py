@@ -146,7 +146,9 @@ class _Torch(nn.Module):
         states = self.model(
             F.dropout(self.source(batch.src) + places, DROPOUT),
             F.dropout(self.target(tgt_in) + places, DROPOUT),
-            tgt_mask=nn.Transformer.generate_square_subsequent_mask(tgt_in.shape[1], dtype=torch.bool),
+            tgt_mask=nn.Transformer.generate_square_subsequent_mask(
+                tgt_in.shape[1], device=tgt_in.device, dtype=torch.bool
+            ),
             src_key_padding_mask=hidden,
             memory_key_padding_mask=hidden,
             tgt_is_causal=True,

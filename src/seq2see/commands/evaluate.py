@@ -7,11 +7,11 @@ from typing import Any
 
 from seq2see.atomic_write import write_text
 from seq2see.commands.evaluate_cases import add_cases
-from seq2see.decoding import TranslationModel, device_of, load
+from seq2see.decoding import TranslationModel, as_one, device_of, load
 from seq2see.evaluation import Evaluation, compare_evaluations, evaluate_pairs
 from seq2see.evaluation.report import comparison_lines, wrapped
 from seq2see.maps.attended import add_alignment
-from seq2see.options import EvaluateOptions, FilesOptions, HubOptions, Split
+from seq2see.options import EvaluateOptions, FilesOptions, HubOptions, Split, checkpoints_of
 from seq2see.runs.data import pairs_of, read_pairs, task_of
 from seq2see.runs.folder import write_evaluation
 from seq2see.runs.terminal import Terminal
@@ -21,27 +21,29 @@ from seq2see.tasks.paths import files_of
 
 def command(options: EvaluateOptions) -> None:
     """What `scripts/evaluate.py` does: scores as tables, and where everything was written."""
-    if len(_checkpoints(options)) > 1:
+    if len(checkpoints_of(options)) > 1 and not options.ensemble:
         evaluations, comparison, files = evaluate_several(options)
         lines = [f"{_name(options)}: {len(evaluations[0].pairs):,} pairs", *comparison_lines(comparison), ""]
         lines += [f"  {name}: {signature}" for name, signature in comparison["signatures"].items()]
         lines += [] if files else wrapped("nothing written: output=FOLDER keeps the comparison and all translations")
     else:
         evaluation, files = evaluate(options)
-        about = f"{len(evaluation.pairs):,} pairs, checkpoint of step {evaluation.details['step']:,}"
-        lines = [f"{_name(options)}: {about}", "", *evaluation.lines()]
+        models = f"checkpoint of step {evaluation.details['step']:,}"
+        if options.ensemble:
+            models = f"{len(checkpoints_of(options))} models as one"
+        lines = [f"{_name(options)}: {len(evaluation.pairs):,} pairs, {models}", "", *evaluation.lines()]
     terminal = Terminal()
     for line in [*lines, *(f"  {file}" for file in files)]:
         terminal.result(line)
 
 
 def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
-    """Scores a checkpoint on one of its own splits, or on other data; with the files that were written.
+    """Scores a checkpoint, or several as one, on one of its own splits or other data; with the files that were written.
 
     Raises:
         ValueError: the checkpoint, the split or the file is not to be had.
     """
-    trained, pairs, notes = _loaded(_checkpoints(options)[0], options)
+    trained, pairs, notes = _as_one(options)
     valid: Sequence[Pair] = ()
     if options.task.test is None and not isinstance(trained.options.task, FilesOptions | HubOptions):
         valid = pairs_of(trained.options, Split.valid, run=trained.run)
@@ -61,9 +63,10 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
     add_alignment(trained, evaluation, valid)
     if options.output is not None:
         folder = Path(options.output)
-    elif trained.run is not None:
+    elif trained.run is not None and trained.ensemble is None:
         folder = trained.run / "evaluation"
     else:
+        evaluation.notes += ["nothing written: output=FOLDER keeps scores and translations"] * options.ensemble
         return evaluation, []
     if options.report:
         add_cases(trained, evaluation, name=_name(options))
@@ -83,12 +86,12 @@ def evaluate_several(options: EvaluateOptions) -> tuple[list[Evaluation], dict[s
         ValueError: a checkpoint, the split or the file is not to be had, or the pairs are not the same.
     """
     evaluations, said = [], dict[str, None]()
-    for path in _checkpoints(options):
+    for path in checkpoints_of(options):
         trained, pairs, notes = _loaded(path, options)
         evaluations.append(evaluate_pairs(trained, pairs, device=device_of(options.accelerator)))
         evaluations[-1].notes += notes
         said |= dict.fromkeys(notes)
-    comparison = compare_evaluations(_checkpoints(options), evaluations)
+    comparison = compare_evaluations(checkpoints_of(options), evaluations)
     comparison["notes"] = [*said, *comparison["notes"]]
     if options.output is None:
         return evaluations, comparison, []
@@ -108,11 +111,21 @@ def _not_written(folder: Path, error: OSError) -> ValueError:
     return ValueError(f"output: {folder} cannot be written ({error.strerror}): set output to another folder")
 
 
-def _checkpoints(options: EvaluateOptions) -> list[str]:
-    paths = options.ckpt if isinstance(options.ckpt, list) else [options.ckpt]
-    if not paths or not all(isinstance(path, str) for path in paths):
-        raise ValueError("ckpt is missing: name a run folder or a .ckpt file, as in ckpt=outputs/translation/RUN")
-    return paths
+def _as_one(options: EvaluateOptions) -> tuple[TranslationModel, Sequence[Pair], list[str]]:
+    """What `_loaded` gives of the checkpoint, or of all of them as one model."""
+    paths = checkpoints_of(options)
+    (first, pairs, notes), *others = [_loaded(path, options) for path in paths]
+    if not others:
+        return first, pairs, notes
+    trained = as_one([first, *(own for own, _, _ in others)])
+    for path, (_, its, _) in zip(paths[1:], others, strict=True):
+        if list(its) != list(pairs):
+            raise ValueError(
+                f"split={options.split.value}: {paths[0]} and {path} have other pairs there, which one may have "
+                "been trained on: set task.test to pairs that are new to all"
+            )
+    notes.append(f"ensemble: the mean of the probabilities of {', '.join(paths)}; attention is that of the first alone")
+    return trained, pairs, notes
 
 
 def _loaded(path: str, options: EvaluateOptions) -> tuple[TranslationModel, Sequence[Pair], list[str]]:

@@ -135,7 +135,7 @@ def _beams(
         return [()] * len(shown)
     options = replace(decode, num_best=decode.beam_size)
     beams = []
-    found = decode_sentences(trained.model, sources, limit=trained.length_limit, options=options)
+    found = decode_sentences(trained.predictor, sources, limit=trained.length_limit, options=options)
     for number, hypotheses in zip(shown, found, strict=True):
         best = evaluation.hypotheses[evaluation.firsts[number]]
         reference = evaluation.references[evaluation.closest[number]]

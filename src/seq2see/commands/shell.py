@@ -7,14 +7,15 @@ import argparse
 import ctypes
 import errno
 import importlib
+import importlib.util
 import os
 import re
 import sys
-import tempfile
+from types import ModuleType
 from typing import Any, NoReturn
 
 from seq2see.runs.folder import OF_THE_DISK, RunFailed
-from seq2see.runs.overrides import UsageError, quoted, read_overrides
+from seq2see.runs.overrides import UsageError, read_overrides
 from seq2see.runs.signals import Terminated, listen, stop_if_asked
 
 USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
@@ -68,7 +69,6 @@ def _open_what_is_closed() -> None:
 
 def _answer(command: str, arguments: list[str]) -> int:
     listen()
-    keep_freed_memory()
     try:
         try:
             return _run(command, arguments)
@@ -130,39 +130,54 @@ def _run(command: str, arguments: list[str]) -> int:
     if not flags:
         _call(command, compose_options(command, typed))
         return 0
+    if any(argument.startswith("hydra/sweeper=") for argument in typed) or "--info" in flags:
+        _add_sweepers()
     overrides = typed if "--shell-completion" in flags else read_overrides(command, typed)
-    for _, options in jobs_of(command, overrides, flags):  # none where Hydra only shows something
+    for options in jobs_of(command, overrides, flags):  # none where Hydra only shows something
         _call(command, options)
     return 0
 
 
 def _run_many(command: str, flags: list[str], overrides: list[str]) -> int:
-    """Has Hydra do one job after the other, or as its launcher does; a failed one does not stop the others."""
-    from hydra.core.hydra_config import HydraConfig
+    """Has Hydra's sweeper and launcher do several jobs: ours unless another sweeper is named."""
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
 
-    from seq2see.runs.config import hydra_main, job_of, jobs_of
+    from seq2see.commands.sweep import Work
+    from seq2see.runs.config import explained, hydra_main
 
-    def work(config: Any) -> None:
-        number, options = job_of(command, config)
-        _keep_apart(command, options, number)
-        print(f"job {number}: {' '.join(HydraConfig.get().overrides.task)}", file=sys.stderr)
-        try:
-            _call(command, options)
-        except Exception as error:  # Hydra goes on with the others, and raises the first one after them
-            print(f"job {number} failed: {error}", file=sys.stderr)
-            raise RunFailed(f"job {number} failed: {error}") from error
-
-    with tempfile.TemporaryDirectory() as folder:  # Hydra writes into it what was varied
-        place = f"hydra.sweep.dir={quoted(folder)}"
-        ours = [override for override in overrides if not override.startswith("hydra")]  # without a launcher
-        if not any(override.startswith("hydra/sweeper=") for override in overrides):  # then jobs follow from results
-            jobs = jobs_of(command, [place, *ours], flags)
-            if not jobs:
-                raise UsageError(f"{' '.join(overrides)}: there is no job in this")
-            for number, options in jobs:
-                _keep_apart(command, options, number)
-        hydra_main(command, work, [place, *overrides, *flags])
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise UsageError("-m: torchrun starts the processes of one run: leave it out, and add trainer.devices= instead")
+    chosen = next((text for text in overrides if text.startswith("hydra/sweeper=")), "hydra/sweeper=basic")
+    ours = ["hydra/sweeper=grid"] if chosen == "hydra/sweeper=basic" else []
+    _add_sweepers()
+    try:
+        hydra_main(command, Work(command, _call), [f"hydra.job.name={command}", *overrides, *ours, *flags])
+    except (HydraException, OmegaConfBaseException) as error:
+        raise explained(command, error, overrides) from error
     return 0
+
+
+def _add_sweepers() -> None:
+    """Makes our sweepers known to Hydra, which takes plugins from the package `hydra_plugins` alone."""
+    from hydra.core.config_store import ConfigStore
+    from hydra.core.plugins import Plugins
+
+    from seq2see.commands import sweep
+
+    sweepers: list[tuple[str, Any, Any]] = [("grid", sweep.GridSweeper, sweep.GridConf)]
+    if importlib.util.find_spec("optuna") is not None:
+        from seq2see.commands import study  # a quarter of a second
+
+        sweepers.append(("optuna", study.OptunaSweeper, study.OptunaConf))
+    for name, sweeper, config in sweepers:
+        Plugins.instance().register(sweeper)
+        ConfigStore.instance().store(group="hydra/sweeper", name=name, node=config)
+    parent, place = ModuleType("hydra_plugins"), ModuleType("hydra_plugins.seq2see")
+    parent.__path__ = []
+    sys.modules.setdefault(parent.__name__, parent)  # only other plugins bring it along
+    sys.modules[place.__name__] = place
+    vars(place).update({sweeper.__name__: sweeper for _, sweeper, _ in sweepers})
 
 
 class _Flags(argparse.ArgumentParser):
@@ -190,28 +205,12 @@ def _flags_apart(arguments: list[str]) -> tuple[list[str], list[str]]:
     return flags, others
 
 
-def _keep_apart(command: str, options: Any, number: int) -> None:
-    """Gives a job of several a folder of its own in the one that is named, or puts its number before a file's ending.
-
-    Raises:
-        UsageError: none is named, and the jobs would write over each other, or over a run's own scores.
-    """
-    key = "run_dir" if command == "train" else "output"
-    place = getattr(options, key, None)
-    if place is not None:
-        stem, ending = os.path.splitext(place)
-        is_folder = command in ("train", "evaluate")
-        setattr(options, key, os.path.join(place, str(number)) if is_folder else f"{stem}-{number}{ending}")
-    elif command == "evaluate" or (command == "attention" and options.format.value in ("html", "svg")):
-        where = "FOLDER" if command == "evaluate" else "FILE"
-        raise UsageError(f"-m: the jobs would write over each other, or over a run's own scores: add output={where}")
-
-
-def _call(command: str, options: Any) -> None:
+def _call(command: str, options: Any) -> Any:
+    keep_freed_memory()
     if getattr(options, "ckpt", None) == "latest" and not os.path.exists("latest"):
         from seq2see.decoding import find_checkpoint
 
         options.ckpt = str(find_checkpoint("latest").parent.parent)
         print(f"ckpt=latest: {options.ckpt}", file=sys.stderr)
     module = importlib.import_module(MODULES.get(command, f"seq2see.commands.{command}"))
-    (module.command if hasattr(module, "command") else getattr(module, module.__name__.split(".")[-1]))(options)
+    return (module.command if hasattr(module, "command") else getattr(module, module.__name__.split(".")[-1]))(options)

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from seq2see.decoding.ensemble import Predictor
 from seq2see.decoding.hypothesis import Hypothesis, best_first, evaluation_mode, most_ids, next_log_probs
 from seq2see.text import BOS, EOS
-from seq2see.transformer import Transformer
 
 NEVER = float("-inf")
 
 
 def beam_search(
-    model: Transformer,
+    model: Predictor,
     src: Tensor,
     src_mask: Tensor,
     *,
@@ -51,7 +51,7 @@ class _Search:
 
     def __init__(
         self,
-        model: Transformer,
+        model: Predictor,
         src: Tensor,
         src_mask: Tensor,
         limits: Tensor,

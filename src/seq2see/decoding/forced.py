@@ -8,10 +8,10 @@ import torch
 from torch.nn import functional as F
 
 from seq2see.data import Batch
+from seq2see.decoding.ensemble import Predictor
 from seq2see.decoding.hypothesis import evaluation_mode
 from seq2see.ranks import joined, share_of
 from seq2see.text import PAD
-from seq2see.transformer import Transformer
 
 
 class Forced(NamedTuple):
@@ -41,7 +41,7 @@ class Forced(NamedTuple):
         }
 
 
-def teacher_forced(model: Transformer, batches: Iterable[Batch]) -> Forced:
+def teacher_forced(model: Predictor, batches: Iterable[Batch]) -> Forced:
     """What the model makes of all targets, on its device; the batches may come in any order (see `ranks.sharing`)."""
     device, rows = next(model.parameters()).device, []
     with evaluation_mode(model):

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from seq2see.decoding.ensemble import Predictor
 from seq2see.decoding.hypothesis import Hypothesis, best_first, evaluation_mode, most_ids, next_log_probs
 from seq2see.options import DecodeOptions
 from seq2see.text import BOS, EOS
-from seq2see.transformer import Transformer
 
 Choose = Callable[[Tensor, Tensor], Tensor]
 """log-probabilities (R, V), which rows of the batch these are (R,) -> the tokens to take, int64 (R,)."""
@@ -24,7 +24,7 @@ def most_probable(log_probs: Tensor, rows: Tensor) -> Tensor:
 
 
 def greedy(
-    model: Transformer,
+    model: Predictor,
     src: Tensor,
     src_mask: Tensor,
     *,
@@ -34,7 +34,7 @@ def greedy(
     """The most probable token at each step, for each row until EOS or its limit.
 
     Args:
-        model: any `Transformer`; its mode is put back after.
+        model: any `Transformer` or `Ensemble`; its mode is put back after.
         src: source ids, int64 (B, S).
         src_mask: bool (B, S), True = a real token.
         max_lengths: for each row the most tokens to produce, EOS included.
@@ -74,7 +74,7 @@ def greedy(
 
 
 def sample(
-    model: Transformer,
+    model: Predictor,
     src: Tensor,
     src_mask: Tensor,
     *,

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from seq2see.decoding.ensemble import Predictor
 from seq2see.options import DecodeOptions, ModelOptions, Position
 from seq2see.text import BOS, PAD
-from seq2see.transformer import Transformer
 
 
 class Hypothesis(NamedTuple):
@@ -92,7 +92,7 @@ def evaluation_mode(model: torch.nn.Module) -> Iterator[None]:
         model.train(training)
 
 
-def most_ids(model: Transformer) -> int:
+def most_ids(model: Predictor) -> int:
     """Target ids that the model can read after BOS: a token in the last place of a learned table could not be fed back.
 
     So there only EOS is written, and a text that is cut is shorter by one.

@@ -12,18 +12,18 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from seq2see.decoding.beam import beam_search
+from seq2see.decoding.ensemble import Predictor
 from seq2see.decoding.greedy import greedy, sample
 from seq2see.decoding.hypothesis import Hypothesis, LengthLimit, evaluation_mode
 from seq2see.options import DecodeOptions
 from seq2see.ranks import joined, share_of
 from seq2see.text import EOS, PAD
-from seq2see.transformer import Transformer
 
 MOST_SQUARED = 2**23  # sentences x (source tokens)^2 in a batch: 64 of 362 tokens, 8 of 1,000; bounds the memory
 
 
 def decode_sentences(
-    model: Transformer,
+    model: Predictor,
     sources: Sequence[Sequence[int]],
     *,
     limit: LengthLimit,

@@ -9,6 +9,7 @@ from typing import Any
 from seq2see._version import __version__
 from seq2see.data import EncodedPairs, scoring_loader
 from seq2see.decoding.checkpoint import FORMAT, find_checkpoint, mean_weights, read_content, require_finite
+from seq2see.decoding.ensemble import Ensemble, Predictor
 from seq2see.decoding.forced import teacher_forced
 from seq2see.decoding.hypothesis import LengthLimit, bounded
 from seq2see.decoding.sentences import decode_sentences
@@ -65,6 +66,12 @@ class TranslationModel:
     model: Transformer
     step: int = 0  # optimiser steps that made its weights
     path: Path | None = None  # the checkpoint's file, if it came from one
+    ensemble: Ensemble | None = None  # of this model, the first, and others, if they are used as one
+
+    @property
+    def predictor(self) -> Predictor:
+        """What translates and scores: the model, or the ensemble that it is the first of."""
+        return self.model if self.ensemble is None else self.ensemble
 
     @property
     def run(self) -> Path | None:
@@ -76,7 +83,7 @@ class TranslationModel:
     def source_limit(self) -> tuple[int, str]:
         """Source tokens that the model reads at most, EOS included, and the key that says so."""
         most = self.options.decode.filled().max_source_length
-        positions = self.model.encoder_positions.max_length
+        positions = self.predictor.encoder_positions.max_length
         assert most
         if positions is not None and positions < most:
             return positions, "model.max_positions"
@@ -113,7 +120,7 @@ class TranslationModel:
         ids = self.source_tokenizer.encode_batch([results[place].source for place in filled])
         read = [tokens[: self.source_limit[0] - 1] for tokens in ids]
         found = decode_sentences(
-            self.model,
+            self.predictor,
             read,
             limit=self.length_limit,
             options=self.options.decode,
@@ -132,13 +139,17 @@ class TranslationModel:
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:
         """For each source and target the log-probability of the whole target, nats."""
         encoded = EncodedPairs.from_pairs(starmap(Pair, pairs), self.source_tokenizer, self.target_tokenizer)
-        return teacher_forced(self.model, scoring_loader(encoded)).totals
+        return teacher_forced(self.predictor, scoring_loader(encoded)).totals
 
     def decode_as(self, decode: DecodeOptions) -> None:
         """Sets the decoding keys that are given, over those of the run."""
         given = {name: value for name, value in vars(decode).items() if value is not None}
         self.options = replace(self.options, decode=replace(self.options.decode, **given))
-        self.length_limit = bounded(self.length_limit, self.options.decode, self.options.model)
+        self.length_limit = replace(
+            self.length_limit,
+            asked=self.options.decode.max_length,
+            cap=self.predictor.decoder_positions.max_length,
+        )
 
     def describe(self) -> dict[str, Any]:
         """What a checkpoint says beside its weights, in plain values."""
@@ -154,17 +165,19 @@ class TranslationModel:
         }
 
 
-def load(path: str, *, average: int | None = None) -> TranslationModel:
+def load(path: str | Sequence[str], *, average: int | None = None) -> TranslationModel:
     """A trained model from a `.ckpt` file or a run folder, on the CPU; only plain values and tensors are read.
 
     Args:
-        path: what `find_checkpoint` takes.
+        path: what `find_checkpoint` takes; several: an ensemble of these (see `as_one`).
         average: instead of the best checkpoint the mean of the run's so many newest kept ones (`training.keep`).
 
     Raises:
-        ValueError: there is no checkpoint, it is damaged, or not one of this project; its weights are not finite; or
-            fewer than `average` are kept.
+        ValueError: there is no checkpoint, it is damaged, or not one of this project; its weights are not finite;
+            fewer than `average` are kept; or several have different tokenizers.
     """
+    if isinstance(path, Sequence) and not isinstance(path, str):
+        return as_one([load(own, average=average) for own in path])
     file = find_checkpoint(path)
     if average is None:
         content = read_content(file)
@@ -177,6 +190,37 @@ def load(path: str, *, average: int | None = None) -> TranslationModel:
     limit = LengthLimit(content.length_ratio, floor=content.length_floor)
     limit = bounded(limit, content.options.decode, content.options.model)
     return TranslationModel(content.options, *content.tokenizers, limit, model.eval(), content.step, file)
+
+
+def as_one(models: Sequence[TranslationModel]) -> TranslationModel:
+    """The first of these models, which translates and scores with the mean of the probabilities of all.
+
+    Attention is still its own, and so are the options of decoding; an output may get as long as the most generous of
+    them lets it, and as the shortest learned table of positions.
+
+    Raises:
+        ValueError: there is none, or two have different tokenizers.
+    """
+    if not models:
+        raise ValueError("ensemble: there is no model: name at least one")
+    first, limits = models[0], [one.length_limit for one in models]
+    for other in models[1:]:
+        for side in ("source_tokenizer", "target_tokenizer"):
+            own, its = getattr(first, side), getattr(other, side)
+            if own.state() != its.state():
+                raise ValueError(
+                    f"ensemble: {first.path} and {other.path} have different tokenizers ({side.replace('_', ' ')}: "
+                    f"{own.kind.value} of {own.vocab_size:,} symbols, {its.kind.value} of {its.vocab_size:,}): "
+                    "take models that were trained on the same pairs with the same tokenizer.* keys"
+                )
+    ensemble = Ensemble([one.model for one in models]).eval()
+    limit = replace(
+        first.length_limit,
+        ratio=max(limit.ratio for limit in limits),
+        floor=max(limit.floor for limit in limits),
+        cap=ensemble.decoder_positions.max_length,
+    )
+    return replace(first, length_limit=limit, ensemble=ensemble)
 
 
 def unknown_symbols(tokenizer: Tokenizer, line: str, ids: Sequence[int]) -> list[str]:

@@ -88,7 +88,7 @@ def evaluate_pairs(
     Raises:
         ValueError: a text has more tokens than the model has positions.
     """
-    model = trained.model.to(device)
+    model = trained.predictor.to(device)
     decode, target = trained.options.decode, trained.target_tokenizer
     asked = References(pairs, trained.source_tokenizer, target)
     groups, firsts, scorer = asked.groups, asked.firsts, asked.scorer
@@ -117,7 +117,7 @@ def evaluate_pairs(
         "forced_and_free": _forced_and_free(ids, forced, hypotheses, groups, closest, scores["exact_match"]),
         "by_source_length": by_length((encoded.source_lengths[firsts] - 1).tolist(), counts),
         "by_target_length": by_length((lengths[closest] - 1).tolist(), counts),
-        "errors": _errors(texts, [asked.texts[place] for place in closest], hypotheses, firsts, scorer),
+        "errors": _errors(texts, [asked.texts[place] for place in closest], hypotheses, firsts, scorer, target.kind),
         "confidence": by_confidence([hypothesis.ranked_by(1.0) for hypothesis in hypotheses], right),
     }
     if train:
@@ -182,6 +182,7 @@ def _errors(
     hypotheses: Sequence[Hypothesis],
     firsts: Sequence[int],
     scorer: Scorer,
+    kind_of_token: TokenizerKind,
 ) -> dict[str, Any]:
     """How many outputs are wrong in which way, and where the first of them stand in the .tsv file.
 
@@ -189,7 +190,7 @@ def _errors(
     of one word.
     """
     one_word = 2 * sum(len(reference.split()) < 2 for reference in references) > len(references)
-    characters = scorer.tokenizer.kind is TokenizerKind.char or scorer.bleu_tokenizer["name"] != "13a" or one_word
+    characters = kind_of_token is TokenizerKind.char or scorer.bleu_tokenizer["name"] != "13a" or one_word
     lines: dict[Kind, list[int]] = {kind: [] for kind in Kind}
     for text, reference, hypothesis, first in zip(texts, references, hypotheses, firsts, strict=True):
         kind = kind_of_error(text, reference, has_unknown=UNK in hypothesis.ids, characters=characters)

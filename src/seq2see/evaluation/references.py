@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from seq2see.decoding import Hypothesis, LengthLimit, decode_sentences
+from seq2see.decoding.ensemble import Predictor
 from seq2see.evaluation.scores import Scorer
 from seq2see.options import DecodeOptions
 from seq2see.tasks.pairs import Pair
 from seq2see.text import Tokenizer, normalize
-from seq2see.transformer import Transformer
 
 
 class References:
@@ -39,7 +39,7 @@ class References:
         self.target_tokenizer = target_tokenizer
         self.sources = [normalize(pair.source, source_tokenizer.normalize) for pair in pairs]
         self.texts = as_scored([pair.target for pair in pairs], target_tokenizer)
-        self.groups = _of_same_source(self.sources, self.texts)
+        self.groups = of_same_source(self.sources, self.texts)
         self.firsts = [group[0] for group in self.groups[:most]]
         self.different = [
             sorted({self.texts[place]: place for place in reversed(group)}.values()) for group in self.groups[:most]
@@ -48,7 +48,7 @@ class References:
         self._source_ids = source_tokenizer.encode_batch([pairs[place].source for place in self.firsts])
 
     def translated(
-        self, model: Transformer, *, limit: LengthLimit, decode: DecodeOptions
+        self, model: Predictor, *, limit: LengthLimit, decode: DecodeOptions
     ) -> tuple[list[Hypothesis], list[str]]:
         """The best hypothesis of each source, and its text in one line."""
         found = decode_sentences(model, self._source_ids, limit=limit, options=decode)
@@ -56,7 +56,7 @@ class References:
         return hypotheses, [one_line(self.target_tokenizer.decode(best.ids)) for best in hypotheses]
 
 
-def _of_same_source(sources: Sequence[str], targets: Sequence[str]) -> list[list[int]]:
+def of_same_source(sources: Sequence[str], targets: Sequence[str]) -> list[list[int]]:
     """The pairs of each source, by their places; each pair alone if no source has two different targets."""
     groups: dict[str, list[int]] = {}
     for place, source in enumerate(sources):

@@ -50,6 +50,11 @@ class SentenceCounts:
 
     columns: dict[str, np.ndarray]
 
+    @classmethod
+    def mean(cls, systems: Sequence["SentenceCounts"]) -> "SentenceCounts":
+        """Of several systems on the same sentences, as of one recipe's seeds; its scores are those of all outputs."""
+        return cls({name: np.mean([one.columns[name] for one in systems], axis=0) for name in systems[0].columns})
+
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
@@ -136,24 +141,21 @@ class Scorer:
 
     Args:
         references: for each sentence its different references, at least one, in one line each.
-        tokenizer: the target's; its tokens are what `ser` counts.
+        tokenizer: the target's; its tokens are what `ser` counts. None: no `ser`.
     """
 
-    def __init__(self, references: Sequence[Sequence[str]], tokenizer: Tokenizer) -> None:
+    def __init__(self, references: Sequence[Sequence[str]], tokenizer: Tokenizer | None = None) -> None:
         self.references = references
-        self.tokenizer = tokenizer
         self.bleu_tokenizer = bleu_tokenizer(text for own in references for text in own)
         streams = list(zip_longest(*references))  # None where a sentence has fewer references, as sacrebleu wants it
         self._sacrebleu = _sacrebleu(self.bleu_tokenizer["name"], streams)
-        unit_of_token = {
-            TokenizerKind.char: str,
-            TokenizerKind.word: str.split,
-        }  # as text: no two unknown ones are equal
-        self._units = {
-            "cer": str,
-            "wer": str.split,
-            "ser": unit_of_token.get(tokenizer.kind, tokenizer.encode),
-        }
+        self._units: dict[str, Callable[[str], Sequence]] = {"cer": str, "wer": str.split}
+        if tokenizer is not None:
+            unit_of_token = {
+                TokenizerKind.char: str,
+                TokenizerKind.word: str.split,
+            }  # as text: no two unknown ones equal
+            self._units["ser"] = unit_of_token.get(tokenizer.kind, tokenizer.encode)
         self.signatures = {name: str(metric.get_signature()) for name, metric in self._sacrebleu.items()}
 
     def counts(self, outputs: Sequence[str]) -> tuple[SentenceCounts, list[int]]:

@@ -13,7 +13,7 @@ from seq2see.atomic_write import read_json
 from seq2see.data import EncodedPairs
 from seq2see.data.encoded import Texts
 from seq2see.decoding import TranslatedLine, Translation, TranslationModel
-from seq2see.decoding.hypothesis import next_log_probs
+from seq2see.decoding.hypothesis import evaluation_mode, next_log_probs
 from seq2see.evaluation import Evaluation
 from seq2see.maps.arrays import DIMENSIONS, Example
 from seq2see.maps.capture import capture_with_logits
@@ -83,6 +83,9 @@ def captured(trained: TranslationModel, asked: Sequence[Asked]) -> Iterator[tupl
         places = np.arange(len(indices))
         batch = EncodedPairs(Texts.of(sources), Texts.of(targets), ids=places).batch(places)
         maps, logits = capture_with_logits(trained.model, batch)
+        if trained.ensemble is not None:  # whose first member attends; all of them predict
+            with evaluation_mode(trained.ensemble):
+                logits = trained.ensemble(*(part.to(logits.device) for part in batch[1:4]))
         log_probs = next_log_probs(logits).cpu()
         for place, index in enumerate(indices):
             length = len(targets[place]) + 1

@@ -18,9 +18,11 @@ from seq2see.options.commands import (
     EvaluateOptions,
     OtherData,
     OtherText,
+    PlotOptions,
     SelfcheckOptions,
     TrainOptions,
     TranslateOptions,
+    checkpoints_of,
 )
 from seq2see.options.enums import (
     Activation,
@@ -31,6 +33,7 @@ from seq2see.options.enums import (
     Normalize,
     NormOrder,
     OnBadLine,
+    PlotKind,
     Position,
     ScanSplit,
     Schedule,

@@ -1,5 +1,6 @@
 """What each command takes."""
 
+import os
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,12 +10,14 @@ from seq2see.options.enums import (
     InitTokenizer,
     LoggerKind,
     OnBadLine,
+    PlotKind,
     Split,
     Suite,
     TranslationFormat,
 )
 from seq2see.options.model import ModelOptions
 from seq2see.options.rules import ACCELERATORS, require, require_not_negative, require_one_of, require_positive
+from seq2see.options.scores import SCORES
 from seq2see.options.tasks import TranslationOptions, require_both_columns, require_files
 from seq2see.options.training import (
     DataOptions,
@@ -185,6 +188,7 @@ class EvaluateOptions:
 
     ckpt: Any = None  # a run folder, a .ckpt file, or several
     average: int | None = None  # the mean of the run's so many newest kept checkpoints (training.keep)
+    ensemble: bool = False  # several as one model, by the mean of their probabilities; otherwise they are compared
     split: Split = Split.test
     task: OtherData = field(default_factory=OtherData)
     data: OtherText = field(default_factory=OtherText)
@@ -204,8 +208,9 @@ class EvaluateOptions:
 class TranslateOptions:
     """`scripts/translate.py`."""
 
-    ckpt: str | None = None
+    ckpt: Any = None  # a run folder, a .ckpt file, or the members of an ensemble
     average: int | None = None  # the mean of the run's so many newest kept checkpoints (training.keep)
+    ensemble: bool = False  # several as one model, by the mean of their probabilities
     input: str | None = None  # None: standard input
     output: str | None = None  # None: standard output
     format: TranslationFormat = TranslationFormat.text
@@ -215,6 +220,20 @@ class TranslateOptions:
     def __post_init__(self) -> None:
         require_positive(self, "", "average")
         require_one_of(self.accelerator, "accelerator", ACCELERATORS)
+
+
+def checkpoints_of(options: EvaluateOptions | TranslateOptions) -> list[str]:
+    """What `ckpt` names: one run folder or `.ckpt` file, or several, with `ensemble` as one model.
+
+    Raises:
+        ValueError: there is none, or an ensemble of one.
+    """
+    paths = options.ckpt if isinstance(options.ckpt, list) else [options.ckpt]
+    if not paths or not all(isinstance(path, str) for path in paths):
+        raise ValueError("ckpt is missing: name a run folder or a .ckpt file, as in ckpt=outputs/translation/RUN")
+    if options.ensemble and len(paths) == 1:
+        raise ValueError(f"ensemble=true makes one model of several, ckpt={paths[0]} is one: write ckpt=[RUN,RUN,RUN]")
+    return paths
 
 
 @dataclass
@@ -256,14 +275,44 @@ class AttentionOptions:
 class CompareOptions:
     """`scripts/compare.py`."""
 
-    ckpt: Any = None  # run folders
+    ckpt: Any = None  # run folders, or a sweep's
+    output: str | None = None  # a .csv, .md, .tex or .html file for the table; None: no file
+    against: str | None = None  # a run; its row is the one that the others are tested against; None: the first
+    metric: str | None = None  # the score that is tested; None: the one that chose the checkpoints, or exact_match
+
+    def __post_init__(self) -> None:
+        ending = os.path.splitext(self.output or "")[1].lower()
+        require(
+            self.output is None or ending in COMPARE_FORMATS,
+            f"output ({self.output}) must end in {', '.join(COMPARE_FORMATS[:-1])} or {COMPARE_FORMATS[-1]}",
+        )
+        if self.metric is not None:
+            require_one_of(self.metric, "metric", (*SCORES, "alignment_error_rate"))
+
+
+@dataclass
+class PlotOptions:
+    """`scripts/plot.py`."""
+
+    ckpt: Any = None  # run folders, or a sweep's
+    what: PlotKind = PlotKind.curves
+    metric: str | None = None  # the score that is drawn; None: the one that chose the checkpoints, or exact_match
+    output: str | None = None  # a .svg, .png or .pdf file; None: <what>.svg in the working directory
+
+    def __post_init__(self) -> None:
+        require(
+            self.output is None or os.path.splitext(self.output)[1].lower() in FIGURE_FORMATS,
+            f"output ({self.output}) must end in {', '.join(FIGURE_FORMATS[:-1])} or {FIGURE_FORMATS[-1]}",
+        )
+        if self.metric is not None:
+            require_one_of(self.metric, "metric", tuple(SCORES))
 
 
 @dataclass
 class BenchmarkOptions:
     """`scripts/benchmark.py`."""
 
-    suite: Suite | None = None  # None: all
+    suite: Suite | None = None  # None: all that need no GPU
     rounds: int = 3  # medians are of so many, after one to warm up
     pairs: int = 1_000_000  # of suite=load
     output: str | None = None  # JSON with all figures
@@ -273,7 +322,7 @@ class BenchmarkOptions:
 
     def suites(self) -> list[Suite]:
         """What is to be measured."""
-        return list(Suite) if self.suite is None else [self.suite]
+        return [one for one in Suite if one is not Suite.gpu] if self.suite is None else [self.suite]
 
 
 COMMANDS: dict[str, type] = {
@@ -282,10 +331,13 @@ COMMANDS: dict[str, type] = {
     "translate": TranslateOptions,
     "attention": AttentionOptions,
     "compare": CompareOptions,
+    "plot": PlotOptions,
     "data": DataReportOptions,
     "selfcheck": SelfcheckOptions,
     "benchmark": BenchmarkOptions,
 }
-PATH_KEYS = ("ckpt", "run", "run_dir", "resume", "init", "input", "output", "config")
+FIGURE_FORMATS = (".svg", ".png", ".pdf")
+COMPARE_FORMATS = (".csv", ".md", ".tex", ".html")
+PATH_KEYS = ("ckpt", "run", "run_dir", "resume", "init", "input", "output", "config", "against")
 PATH_KEYS += ("target", "gold", "hypothesis", "reverse")
 PATH_KEYS += ("task.train", "task.valid", "task.test", "task.path")

@@ -124,6 +124,16 @@ class Suite(Enum):
     decode = "decode"
     maps = "maps"
     growth = "growth"
+    gpu = "gpu"
+    scaling = "scaling"
+
+
+class PlotKind(Enum):
+    """What is drawn of runs: scores over the steps, by length, or the test score of each recipe."""
+
+    curves = "curves"
+    lengths = "lengths"
+    comparison = "comparison"
 
 
 class TranslationFormat(Enum):

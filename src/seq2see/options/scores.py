@@ -15,6 +15,7 @@ class ScoreKind(NamedTuple):
     is_forced: bool = False  # of the reference, when the model is told what came before; else of its own output
     can_choose: bool = True  # the best checkpoint, as `training.select`
     is_compared: bool = False  # a column of `scripts/compare.py`
+    is_of_tokens: bool = False  # depends on how a target is cut into tokens
 
 
 SCORES = {
@@ -23,9 +24,9 @@ SCORES = {
     "chrf": ScoreKind("chrF", "{:.1f}", is_compared=True),
     "cer": ScoreKind("CER", lower_is_better=True),
     "wer": ScoreKind("WER", lower_is_better=True),
-    "ser": ScoreKind("SER", lower_is_better=True),
-    "loss": ScoreKind("loss", lower_is_better=True, is_forced=True, is_compared=True),
-    "perplexity": ScoreKind("perplexity", lower_is_better=True, is_forced=True, can_choose=False),
-    "token_accuracy": ScoreKind("token acc.", is_forced=True),
+    "ser": ScoreKind("SER", lower_is_better=True, is_of_tokens=True),
+    "loss": ScoreKind("loss", lower_is_better=True, is_forced=True, is_compared=True, is_of_tokens=True),
+    "perplexity": ScoreKind("perplexity", lower_is_better=True, is_forced=True, can_choose=False, is_of_tokens=True),
+    "token_accuracy": ScoreKind("token acc.", is_forced=True, is_of_tokens=True),
     "target_log_prob": ScoreKind("logp", "{:.2f}", is_forced=True, can_choose=False, is_compared=True),
 }

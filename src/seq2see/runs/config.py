@@ -48,8 +48,8 @@ def compose_options(command: str, typed: list[str]) -> Any:
         raise explained(command, error, overrides) from error
 
 
-def jobs_of(command: str, overrides: list[str], flags: list[str]) -> list[tuple[int, Any]]:
-    """The jobs that Hydra's command line makes of this, with their options; none where it only shows something.
+def jobs_of(command: str, overrides: list[str], flags: list[str]) -> list[Any]:
+    """The options of what Hydra's command line makes of this; none where it only shows something.
 
     Raises:
         ValueError: a key, a value or a rule is wrong in one of them.
@@ -58,7 +58,7 @@ def jobs_of(command: str, overrides: list[str], flags: list[str]) -> list[tuple[
 
     def look(config: DictConfig) -> None:
         try:
-            jobs.append(job_of(command, config))
+            jobs.append(to_options(command, config))
         except Exception as error:  # raised below: Hydra would print it
             jobs.append(error)
 
@@ -72,7 +72,7 @@ def jobs_of(command: str, overrides: list[str], flags: list[str]) -> list[tuple[
     return jobs
 
 
-def hydra_main(command: str, task: Callable[[DictConfig], None], arguments: list[str]) -> None:
+def hydra_main(command: str, task: Callable[[DictConfig], object], arguments: list[str]) -> None:
     """Hydra's own command line, for one job or many: calls the task with the configuration of each."""
     _store_schemas(command)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # what is wrong is raised, not printed
@@ -116,6 +116,9 @@ def explained(command: str, error: BaseException, overrides: list[str]) -> Usage
             return UsageError(f"{cause.override}: this cannot be read as a value; {hint}")
         if isinstance(cause, MissingConfigException) and cause.options:
             group, _, name = str(cause.missing_cfg_file).rpartition("/")
+            extra = next((start for start in ("joblib", "submitit", "optuna") if name.startswith(start)), None)
+            if extra and group.startswith("hydra/") and not any(other.startswith(extra) for other in cause.options):
+                return UsageError(f"{group}={name}: its package is not installed: pip install 'seq2see[sweep]'")
             return UsageError(f"{group}={name}: there is no such {group}; choose one of {', '.join(cause.options)}")
         if key:
             place = f"config: {key}" if any(text.startswith("begin=") for text in overrides) else key

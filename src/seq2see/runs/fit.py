@@ -2,7 +2,8 @@
 
 import logging
 import warnings
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import lightning as L
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
 from lightning.pytorch.callbacks import Callback, LambdaCallback
 from lightning.pytorch.loggers import Logger
+from lightning.pytorch.profilers import Profiler
 from lightning.pytorch.strategies import FSDPStrategy
 
 from seq2see.data import scoring_loader
@@ -20,10 +22,13 @@ from seq2see.options import LoggerKind, TrainerOptions
 from seq2see.ranks import num_ranks, rank
 from seq2see.runs.cost import cost_of
 from seq2see.runs.folder import RunFolder
+from seq2see.runs.phases import PHASES, Phases
 from seq2see.runs.prepare import TrainingSetup, steps_an_epoch, train_loader
+from seq2see.runs.report import Report
 from seq2see.runs.resume import ResumeState
 from seq2see.runs.signals import defer_signals, listen_again, stop_requested, stop_too
 from seq2see.runs.terminal import Terminal, TrainingDisplay
+from seq2see.runs.tracker import show_validation
 from seq2see.training.callbacks import BestCheckpoint, BetweenSteps, Stopped, ValidationSchedule
 from seq2see.training.checkpoints import AtomicCheckpointIO
 from seq2see.training.log_attention import LogAttention
@@ -57,6 +62,7 @@ def fit(
     *,
     earlier: ResumeState | None = None,
     tracker: Logger | None = None,
+    report: Report | None = None,
 ) -> Outcome:
     """Trains; the checkpoints are in the folder afterwards.
 
@@ -67,6 +73,7 @@ def fit(
         log: where attention maps go; None: nowhere.
         earlier: what the run goes on from; None: from the beginning.
         tracker: what takes the numbers too.
+        report: the run's page, which is kept up to date; None: there is none.
 
     Raises:
         NotFinite: a loss or a gradient is not a number; `failed.ckpt` has the weights before that step.
@@ -118,13 +125,15 @@ def fit(
         report_training=display.training,
         report_validation=display.validation,
     )
-    listening = LambdaCallback(on_train_start=lambda *_: listen_again())
+    listening = LambdaCallback(
+        on_train_start=lambda *_: listen_again(), on_save_checkpoint=partial(_keep_up, report, folder, log)
+    )
     callbacks: list[Callback] = [part for part in (listening, schedule, best, average, between) if part is not None]
     step = 0 if earlier is None else earlier.step
     loggers = _loggers(options.logger, folder, None if earlier is None else step) if rank() == 0 else []
     if rank() > 0:  # other dropout than the first process has
         torch.manual_seed(int(np.random.default_rng([options.seed, rank(), step]).integers(2**62)))
-    trainer = _trainer(options.trainer, callbacks, loggers if tracker is None else [*loggers, tracker])
+    trainer = _trainer(options.trainer, callbacks, loggers if tracker is None else [*loggers, tracker], report)
     with display, defer_signals():
         try:
             trainer.fit(
@@ -161,6 +170,41 @@ def fit(
     return Outcome(trainer.global_step, best.best, cost)
 
 
+class _PhaseProfiler(Profiler):
+    """Tells what the time goes to, by what Lightning and our own callbacks say that they begin and end."""
+
+    phase_of = {"run_training_epoch": "training", "save_checkpoint": "checkpoints"}
+    phase_of |= {"validation": "validations", "maps": "attention maps"}
+
+    def __init__(self, phases: Phases) -> None:
+        super().__init__()
+        self.phases = phases
+
+    def start(self, action_name: str) -> None:
+        if action_name in self.phase_of:
+            self.phases.begin(self.phase_of[action_name])
+
+    def stop(self, action_name: str) -> None:
+        if action_name in self.phase_of:
+            self.phases.end(self.phase_of[action_name])
+
+
+def _keep_up(
+    report: Report | None,
+    folder: RunFolder,
+    log: AttentionLog | None,
+    trainer: L.Trainer,
+    module: L.LightningModule,
+    checkpoint: dict[str, Any],
+) -> None:
+    """Whenever the run leaves a state to go on from, all of it is in the files: then page and loggers follow."""
+    if report is not None:
+        with report.phases("images and samples logged"):
+            show_validation(trainer.loggers, folder, log, trainer.global_step)
+        checkpoint[PHASES] = report.phases.seconds()
+        report.keep_up()
+
+
 def _quieten() -> None:
     """Silences what Lightning says that a user can do nothing about; errors and our own messages stay."""
     for name in ("lightning.pytorch.utilities.rank_zero", "lightning.pytorch", "lightning.fabric"):
@@ -169,7 +213,9 @@ def _quieten() -> None:
         warnings.filterwarnings("ignore", message=message)
 
 
-def _trainer(chosen: TrainerOptions, callbacks: list[Callback], loggers: list[Logger]) -> L.Trainer:
+def _trainer(
+    chosen: TrainerOptions, callbacks: list[Callback], loggers: list[Logger], report: Report | None
+) -> L.Trainer:
     devices, strategy = chosen.devices, "auto"
     if chosen.strategy == "fsdp":
         strategy = FSDPStrategy(state_dict_type="full")
@@ -194,6 +240,7 @@ def _trainer(chosen: TrainerOptions, callbacks: list[Callback], loggers: list[Lo
         max_epochs=-1,
         callbacks=callbacks,
         logger=loggers or False,
+        profiler=None if report is None else _PhaseProfiler(report.phases),
         plugins=[AtomicCheckpointIO(), *([TorchElasticEnvironment()] if num_ranks() > 1 else [])],
         enable_checkpointing=False,
         enable_progress_bar=False,

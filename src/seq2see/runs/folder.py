@@ -42,6 +42,7 @@ class RunFolder:
         self.last = self.checkpoints / "last.ckpt"  # to go on from
         self.samples = path / "samples.jsonl"  # translations of fixed validation pairs over time
         self.page = path / "attention.html"  # the attention maps
+        self.report = path / "report.html"  # the run on one page
 
     @staticmethod
     def check(run_dir: str | None) -> None:

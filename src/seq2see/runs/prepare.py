@@ -19,7 +19,7 @@ from seq2see.options import (
     seconds_of,
 )
 from seq2see.ranks import num_ranks, rank
-from seq2see.runs.choices import choose, telling_scores
+from seq2see.runs.choices import Facts, choose, telling_scores
 from seq2see.runs.corpus import corpus_of
 from seq2see.runs.data import with_whole_paths
 from seq2see.runs.init import begin, note_of, take_weights
@@ -46,6 +46,7 @@ class TrainingSetup:
     budget: Budget  # when the training ends
     trained: TranslationModel  # the new model, and what is needed to use it
     telling_scores: list[str]  # names of the scores that say most of such outputs, the most telling first
+    facts: Facts  # of the training pairs, from which choices followed
     digests: dict[str, Plain]  # of the pairs, by split, by which a run that goes on knows them again
 
     @property
@@ -121,6 +122,7 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Trainin
         budget=_budget(options.trainer, options.data, options.seed, train),
         trained=TranslationModel(options, source, target, bounded(limit, options.decode, options.model), model),
         telling_scores=telling_scores(corpus.facts, options.training.select),
+        facts=corpus.facts,
         digests=corpus.digests,
     )
 

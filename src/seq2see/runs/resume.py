@@ -27,7 +27,7 @@ CHANGEABLE_GROUPS = ("decode.", "task.train.", "task.valid.", "task.test.")  # t
 NOT_COMPARED = ("run_dir", "resume", "init", "init_tokenizer", "trainer.devices", "trainer.num_nodes")
 MADE_BY_RUNS = (
     "config.yaml", "train.log", "metrics.csv", "result.json", "checkpoints", "samples.jsonl", "attention",
-    "attention.html", "tensorboard", "data", "evaluation",
+    "attention.html", "report.html", "tensorboard", "data", "evaluation",
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from seq2see.runs.expected import Expected
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import TrainingSetup, train_loader
 from seq2see.runs.resume import ResumeState
-from seq2see.runs.terminal import WIDTH, Terminal, about, clock, shortened
+from seq2see.runs.terminal import WIDTH, Terminal, about, clock, command_line, shortened
 
 LINE = 64  # columns of scores beside what they are of
 NUM_SAMPLES = 2  # translations that are shown at the end
@@ -110,10 +110,11 @@ def summarise(
         _show_samples(test, terminal)
     # a run under outputs/ is the latest now, and its own name is long
     run = "latest" if folder.path.is_relative_to(Path.cwd() / "outputs") else shlex.quote(folder.shown)
+    terminal.result(_line("report", f"open {folder.relative(folder.report)}"))
     if folder.page.exists():
         terminal.result(_line("attention", f"open {folder.relative(folder.page)}"))
-    terminal.result(_line("translate", f"python scripts/translate.py ckpt={run} < in.txt > out.txt"))
-    terminal.result(_line("inspect", f"python scripts/attention.py ckpt={run} input=in.txt"))
+    terminal.result(_line("translate", f"{command_line('translate')} ckpt={run} < in.txt > out.txt"))
+    terminal.result(_line("inspect", f"{command_line('attention')} ckpt={run} input=in.txt"))
 
 
 def scores_line(scores: dict[str, float], telling: Sequence[str]) -> str:

@@ -5,13 +5,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from seq2see.options import SCORES
-from seq2see.training.budget import Budget
+
+if TYPE_CHECKING:
+    from seq2see.training.budget import Budget  # with torch, which not every command needs
 
 WIDTH = 80  # columns that everything fits into
 
@@ -80,7 +82,11 @@ class TrainingDisplay:
     """
 
     def __init__(
-        self, terminal: Terminal, budget: Budget, right: Sequence[str], scores: Sequence[str] = ("exact_match", "bleu")
+        self,
+        terminal: Terminal,
+        budget: "Budget",
+        right: Sequence[str],
+        scores: Sequence[str] = ("exact_match", "bleu"),
     ) -> None:
         self.terminal = terminal
         self.budget = budget
@@ -143,6 +149,11 @@ def clock(seconds: float) -> str:
 def shortened(text: str, width: int = WIDTH) -> str:
     """The text cut to this many characters, with an ellipsis if anything is left out."""
     return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def command_line(command: str) -> str:
+    """How a command is typed where this one was: in a checkout, or with the installed console command."""
+    return f"seq2see {command}" if Path(sys.argv[0]).stem == "seq2see" else f"python scripts/{command}.py"
 
 
 def about(seconds: float) -> str:

@@ -1,20 +1,66 @@
-"""The run at Weights & Biases or MLflow, where `logger` names one: its configuration, numbers and test scores."""
+"""What loggers are given beside numbers; and the run at Weights & Biases or MLflow, where `logger` names one."""
 
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from lightning.pytorch.loggers import Logger, MLFlowLogger, WandbLogger
+from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
 
 from seq2see.atomic_write import write_text
+from seq2see.maps import AttentionLog
 from seq2see.options import LoggerKind, TrainOptions
 from seq2see.options.plain import to_plain
+from seq2see.runs.figures import as_image, map_grid
 from seq2see.runs.folder import RunFailed, RunFolder
+from seq2see.runs.report import read_samples
 
 PROJECT = "seq2see"
+MAPS, SAMPLES = "attention/cross", "samples"  # names of what is shown of each validation
+COLUMNS = ("source", "reference", "hypothesis")
+
+
+def show_validation(loggers: Sequence[Logger], folder: RunFolder, log: AttentionLog | None, step: int) -> None:
+    """Gives the loggers the samples of a validation as text, and the first one's cross-attention as an image."""
+    takers = [logger for logger in loggers if isinstance(logger, TensorBoardLogger | WandbLogger | MLFlowLogger)]
+    samples = [one for one in read_samples(folder.samples) if one["step"] == step] if takers else []
+    if not samples:
+        return
+    image = None
+    if log is not None and log.steps[-1:] == [step]:
+        example = log.examples[0]
+        queries, keys = example.target_tokens, example.source_tokens
+        image = as_image(map_grid(log.maps(step).cross[0][:, :, : len(queries), : len(keys)], queries, keys))
+    rows = [[one[column] for column in COLUMNS] for one in samples]
+    text = "\n".join(" | ".join(row) for row in (COLUMNS, *rows))
+    for logger in takers:
+        if isinstance(logger, WandbLogger):
+            logger.log_text(SAMPLES, columns=list(COLUMNS), data=rows, step=step)
+            if image is not None:
+                logger.log_image(MAPS, [image], step=step)
+        elif isinstance(logger, MLFlowLogger):
+            logger.experiment.log_text(logger.run_id, text, f"{SAMPLES}/{step:08}.txt")
+            if image is not None:
+                logger.experiment.log_image(logger.run_id, image, f"{MAPS}/{step:08}.png")
+        else:
+            logger.experiment.add_text(SAMPLES, f"```\n{text}\n```", step)
+            if image is not None:
+                logger.experiment.add_image(MAPS, image, step, dataformats="HWC")
+
+
+def log_test(
+    options: TrainOptions, folder: RunFolder, tracker: Logger | None, scores: dict[str, float], step: int
+) -> None:
+    """Gives the test scores to the loggers, and to TensorBoard what was set too, for its page of hyperparameters."""
+    metrics = {f"test/{name}": value for name, value in scores.items()}
+    if tracker is not None:
+        tracker.log_metrics(metrics, step=step)
+    if options.logger is LoggerKind.default and metrics:
+        board = TensorBoardLogger(folder.path, name="tensorboard", version="")
+        board.log_hyperparams(to_plain(options), metrics, step)
+        board.finalize("success")
 
 
 @contextmanager

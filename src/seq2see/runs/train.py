@@ -28,12 +28,14 @@ from seq2see.runs.expected import expected_of
 from seq2see.runs.folder import RunFailed, RunFolder, alone_in
 from seq2see.runs.follow import Order, follow, leading
 from seq2see.runs.launch import processes
+from seq2see.runs.phases import PHASES, Phases
 from seq2see.runs.prepare import TrainingSetup, prepare
+from seq2see.runs.report import reported
 from seq2see.runs.resume import ResumeState, find_earlier, run_to_go_on
 from seq2see.runs.score_best import score_best
 from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
-from seq2see.runs.terminal import Terminal, shortened
+from seq2see.runs.terminal import Terminal, command_line, shortened
 from seq2see.training.objective import NotFinite
 
 if TYPE_CHECKING:  # Lightning takes seconds
@@ -67,9 +69,9 @@ class Result:
         write_text(file, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
 
 
-def command(options: TrainOptions) -> None:
+def command(options: TrainOptions) -> Result:
     """What `scripts/train.py` does."""
-    train_run(options)
+    return train_run(options)
 
 
 def train_run(options: TrainOptions, *, keeps_files: bool = False) -> Result:
@@ -105,6 +107,7 @@ def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
         if earlier is None:
             RunFolder.check(options.run_dir)
         started = time.monotonic() - (0.0 if earlier is None else earlier.seconds)
+        phases = Phases(None if earlier is None else earlier.checkpoint.values.get(PHASES))
 
         setup = prepare(options, goes_on=None if earlier is None else earlier.checkpoint)
         options = setup.options
@@ -119,7 +122,11 @@ def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
             locks.enter_context(alone_in(folder.path))
         terminal = Terminal(folder.path / "train.log")
         result = Result(versions=_versions(), folder=folder.path)
-        with _recorded(result, folder, terminal, started), _tracked(options, folder) as tracker:
+        with (
+            reported(setup, folder, phases) as report,
+            _recorded(result, folder, terminal, started),
+            _tracked(options, folder) as tracker,
+        ):
             if earlier is None:
                 log = _begin(setup, folder, terminal, keeps_files=keeps_files)
             else:
@@ -131,7 +138,7 @@ def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
                 from seq2see.runs.fit import fit  # Lightning takes seconds: not before the data are known to be right
 
                 try:
-                    outcome = fit(setup, folder, terminal, log, earlier=earlier, tracker=tracker)
+                    outcome = fit(setup, folder, terminal, log, earlier=earlier, tracker=tracker, report=report)
                 except NotFinite as error:
                     result.steps = error.step
                     terminal.log_only(f"training pairs of the failed step: {error.ids}")
@@ -144,12 +151,14 @@ def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
             if log is not None:
                 log.save(folder.page, title=f"{options.task.kind} ({folder.path.name})")
 
-            evaluations = score_best(setup, folder)
+            with phases("test"):
+                evaluations = score_best(setup, folder)
             result.test, result.ood = (
                 evaluations[split].scores if split in evaluations else {} for split in ("test", "ood")
             )
-            if tracker is not None:
-                tracker.log_metrics({f"test/{name}": value for name, value in result.test.items()}, step=result.steps)
+            from seq2see.runs.tracker import log_test  # Lightning takes seconds
+
+            log_test(options, folder, tracker, result.test, result.steps)
             expected = expected_of(options)
             result.expected = {} if expected is None else expected.against(result.test)
         summarise(setup, folder, terminal, result.seconds, result.steps, evaluations, expected)
@@ -171,7 +180,7 @@ def _recorded(result: Result, folder: RunFolder, terminal: Terminal, started: fl
     except KeyboardInterrupt:
         result.status = "interrupted"
         terminal.say(
-            f"\ninterrupted at step {result.steps:,}; go on with: python scripts/train.py resume={folder.typed}"
+            f"\ninterrupted at step {result.steps:,}; go on with: {command_line('train')} resume={folder.typed}"
         )
         raise
     except OSError as error:

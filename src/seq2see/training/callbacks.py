@@ -225,7 +225,8 @@ class BetweenSteps(Callback):
 
     def _validate(self, trainer: L.Trainer, module: TrainingModule, valid: Loader) -> None:
         step = self._step
-        with self._average_in_place(module):
+        profiler = trainer.profiler  # pyright: ignore[reportAttributeAccessIssue]  # is set outside of its class
+        with profiler.profile("validation"), self._average_in_place(module):
             scores, translations = module.validate(self._until_stopped(trainer, valid))
             self.schedule.due = None
             _log(trainer, scores)

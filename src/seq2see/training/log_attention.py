@@ -36,6 +36,11 @@ class LogAttention:
 
     def store(self, trainer: L.Trainer, module: TrainingModule, scores: dict[str, float], *, is_last: bool) -> None:
         """Looks at the weights as they are, stores the maps, and gives some numbers to the loggers."""
+        profiler = trainer.profiler  # pyright: ignore[reportAttributeAccessIssue]  # is set outside of its class
+        with profiler.profile("maps"):
+            self._store(trainer, module, scores, is_last=is_last)
+
+    def _store(self, trainer: L.Trainer, module: TrainingModule, scores: dict[str, float], *, is_last: bool) -> None:
         assert module.references is not None
         model, step, tokenizer = module.model, trainer.global_step, module.references.target_tokenizer
         maps, hypotheses = snapshot(model, self.batch, limit=module.length_limit)

@@ -217,10 +217,10 @@ def by_heart(fixture: Fixture) -> float:
         for step in range(MOST_STEPS):
             optimizer.zero_grad()
             module.training_step(batch, step).backward()
+            module.on_before_optimizer_step(optimizer)
             nats = module.take_train_loss()
             if nats <= LEARNED:
                 break
-            module.on_before_optimizer_step(optimizer)
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.param_groups[0]["lr"] = highest * min((step + 1) / _WARMUP, 1.0)
             optimizer.step()

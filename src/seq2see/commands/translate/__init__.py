@@ -11,7 +11,7 @@ from seq2see.commands.translate.lines import COLUMNS, Messages, read_chunks, wri
 from seq2see.commands.translate.prompt import prompt
 from seq2see.decoding import TranslationModel, device_of, load
 from seq2see.maps.attended import aligning_head, with_details
-from seq2see.options import TranslateOptions, TranslationFormat
+from seq2see.options import TranslateOptions, TranslationFormat, checkpoints_of
 
 __all__ = ["translate"]
 
@@ -28,11 +28,10 @@ def translate(options: TranslateOptions) -> int:
     speak_utf8()
     is_plain = options.input is None and options.output is None and options.format is TranslationFormat.text
     at_terminal = is_plain and sys.stdin.isatty() and sys.stdout.isatty()
-    _check(options, at_terminal=at_terminal)
-    assert options.ckpt is not None
-    model = load(options.ckpt, average=options.average)
+    paths = _check(options, at_terminal=at_terminal)
+    model = load(paths if options.ensemble else paths[0], average=options.average)
     model.decode_as(options.decode)
-    model.model.to(device_of(options.accelerator))
+    model.predictor.to(device_of(options.accelerator))
     if at_terminal:
         return prompt(model)
     if options.output is None:
@@ -54,15 +53,18 @@ def speak_utf8() -> None:
             stream.reconfigure(encoding="utf-8", errors=errors, newline=newline)  # type: ignore[union-attr]
 
 
-def _check(options: TranslateOptions, *, at_terminal: bool) -> None:
-    if options.ckpt is None:
-        raise ValueError("ckpt is missing: name a run folder or a .ckpt file, as in ckpt=outputs/translation/RUN")
+def _check(options: TranslateOptions, *, at_terminal: bool) -> list[str]:
+    """The checkpoints that are asked for."""
+    paths = checkpoints_of(options)
+    if len(paths) > 1 and not options.ensemble:
+        raise ValueError(f"ckpt names {len(paths)} models: add ensemble=true to make one of them, or name a single one")
     num_best = options.decode.num_best or 1
     if num_best > 1 and options.format is TranslationFormat.text and not at_terminal:
         raise ValueError(
             f"decode.num_best ({num_best}) does not fit format=text, which has one line for each line: "
             "add format=tsv or format=jsonl"
         )
+    return paths
 
 
 def _write(model: TranslationModel, options: TranslateOptions, file: TextIO) -> int:
@@ -71,7 +73,8 @@ def _write(model: TranslationModel, options: TranslateOptions, file: TextIO) -> 
     chunks, total = read_chunks(options.input)
     messages = Messages(model)
     if head is not None:
-        messages.console.print(f"alignment: cross attention of {head}")
+        whose = "" if model.ensemble is None else f" of {model.path}"
+        messages.console.print(f"alignment: cross attention of {head}{whose}")
     if options.input is None and sys.stdin.isatty():
         messages.console.print("reading lines from the terminal; Ctrl-D ends")
     if form is TranslationFormat.tsv:

@@ -52,9 +52,12 @@ class Conversation:
     @property
     def greeting(self) -> str:
         """Which model it is, and what can be typed."""
-        options = self.model.model.options
+        options, ensemble = self.model.model.options, self.model.ensemble
+        kind = self.model.options.task.kind
+        if ensemble is not None:
+            kind += f", first of {len(ensemble.members)} as one"
         return (
-            f"{self.model.options.task.kind}: {options.num_encoder_layers}+{options.num_decoder_layers} layers of "
+            f"{kind}: {options.num_encoder_layers}+{options.num_decoder_layers} layers of "
             f"width {options.d_model}, step {self.model.step:,}, {self._search}\n"
             "type a line to translate it; :map shows its attention, :help more, Ctrl-D ends"
         )

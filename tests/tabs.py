@@ -20,7 +20,7 @@ needs_browser = [
 ]
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator:
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as driver:
