@@ -1,7 +1,9 @@
 """The log of attention maps that people hold in their hands: how it is shown, and logs of other models' maps."""
 
 import html
+import math
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from seq2see.maps import page
 from seq2see.maps.arrays import KINDS, Example, Maps
 from seq2see.maps.store import StoredLog
 
+SHARE = 0.02  # of the time between two writings of a live page that is spent on one
 Tokens = Sequence[str] | Sequence[Sequence[str]]
 Links = Sequence[Sequence[tuple[int, int]] | None] | None
 
@@ -42,6 +45,34 @@ class AttentionLog(StoredLog):
         text = html.escape(page.render(self), quote=True)
         frame = f'<iframe srcdoc="{text}" sandbox="allow-scripts allow-downloads" title="Attention maps"'
         display(HTML(f'{frame} style="width: 100%; height: {height}px; border: 0"></iframe>'))
+
+
+class LivePage:
+    """The page of a log that still grows; what was packed for one writing serves the next.
+
+    Args:
+        log: as it grows.
+        path: the file.
+        title: what the browser's tab shows.
+    """
+
+    def __init__(self, log: AttentionLog, path: Path, *, title: str) -> None:
+        self.log, self.path, self.title = log, path, title
+        self._known: dict[int, dict[str, str]] = {}
+        self._written, self._last = -math.inf, 0.0  # when, and how long it took
+
+    def keep_up(self) -> None:
+        """Writes the page, unless that would take more than `SHARE` of the time since the last writing."""
+        if self.log.steps and self._last <= SHARE * (time.monotonic() - self._written):
+            self.write(is_live=True)
+
+    def write(self, *, is_live: bool) -> None:
+        """Writes the page; one that is live loads itself again from time to time."""
+        begun = time.monotonic()
+        text = page.render(self.log, title=self.title, known=self._known, is_live=is_live)
+        write_bytes(self.path, text.encode("utf-8", "surrogatepass"))
+        self._written = time.monotonic()
+        self._last = self._written - begun
 
 
 def from_arrays(

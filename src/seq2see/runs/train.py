@@ -133,6 +133,7 @@ def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
                 result.steps, result.best = earlier.step, _best(earlier.best, options.training.select)
                 result.test, result.ood = earlier.result.get("test", {}), earlier.result.get("ood", {})
                 log = _go_on(earlier, changes, setup, terminal)
+            report.show(log)
             tell(Order(options, folder.path, setup.digests, goes_on=earlier is not None, is_trained=is_trained))
             if not is_trained:
                 from seq2see.runs.fit import fit  # Lightning takes seconds: not before the data are known to be right
@@ -148,8 +149,8 @@ def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
                 result.cost = outcome.cost
                 if result.cost:
                     terminal.say(shortened(f"\n  {'cost':<11} {cost_line(result.cost)}"))
-            if log is not None:
-                log.save(folder.page, title=f"{options.task.kind} ({folder.path.name})")
+            if report.maps is not None:
+                report.maps.write(is_live=False)
 
             with phases("test"):
                 evaluations = score_best(setup, folder)

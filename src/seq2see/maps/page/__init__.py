@@ -26,7 +26,8 @@ from seq2see.maps.store import StoredLog, densest_step
 
 # In the order in which they are joined into one script: what a file uses at load time stands above it.
 SCRIPTS = "dom.js data.js colour.js labels.js state.js heatmap.js lines.js heads.js reading.js".split()
-SCRIPTS += "timeline.js export.js controls.js main.js".split()
+SCRIPTS += "timeline.js export.js controls.js live.js main.js".split()
+RELOAD_SECONDS = 10  # after which a page of a run that goes on looks for a newer one
 
 FOLDER = Path(__file__).parent
 
@@ -37,6 +38,8 @@ def render(
     title: str = "Attention maps",
     max_megabytes: float = 8.0,
     view: Mapping[str, str | int] | None = None,
+    known: dict[int, dict[str, str]] | None = None,
+    is_live: bool = False,
 ) -> str:
     """The page as HTML text, to be written as UTF-8.
 
@@ -49,6 +52,8 @@ def render(
         view: what the page shows when it is opened, named as in its address: `kind`, and any of `layer`, `head`,
             `pair` (from 1), `step` (which is kept whole, too), `cells` and so on. None: cross attention at the last
             step, of the head that aligns best if the true alignment is known. A view in the address goes before it.
+        known: what was packed for an earlier page of the same log, by step; it takes in what is packed for this one.
+        is_live: the log still grows, and the page loads itself again from time to time.
 
     Raises:
         ValueError: the log holds no step, or a step's file cannot be read.
@@ -56,9 +61,15 @@ def render(
     if not log.steps:
         raise ValueError("the attention log holds no step yet; append one before rendering the page")
     view = view or {}
-    packed = _packed_steps(log, max_megabytes, kept={log.steps[0], log.steps[-1], view.get("step", log.steps[-1])})
+    known = {} if known is None else known
+    for step in log.steps:
+        if step not in known:
+            known[step] = _pack(log, step)
+    packed = {step: known[step] for step in log.steps}
+    packed = _packed_steps(packed, max_megabytes, kept={log.steps[0], log.steps[-1], view.get("step", log.steps[-1])})
     data = {
         "view": urlencode(view),
+        "reloadSeconds": RELOAD_SECONDS if is_live else None,
         "model": log.model,
         "examples": [
             {
@@ -90,9 +101,10 @@ def render(
     return assemble(FOLDER / "viewer.html", scripts=scripts, styles=[FOLDER / "viewer.css"], title=title, data=data)
 
 
-def _packed_steps(log: StoredLog, max_megabytes: float, kept: set[str | int]) -> dict[int, dict[str, str]]:
+def _packed_steps(
+    packed: dict[int, dict[str, str]], max_megabytes: float, kept: set[str | int]
+) -> dict[int, dict[str, str]]:
     """The maps of the steps that the page has room for; those to be kept are whole."""
-    packed = {step: _pack(log, step) for step in log.steps}
     whole, most = list(packed), max_megabytes * 1e6  # steps with all their variants; characters
     while len(packed) > len(kept) and sum(len(own) for step in packed.values() for own in step.values()) > most:
         if len(whole) > len(kept):

@@ -5,6 +5,7 @@ function start() {
   let state = normalise(log, readAddress(log, location.hash, readAddress(log, log.view, firstState(log))));
   let view = null;
   let turn = 0;
+  let isChosen = location.hash !== ''; // a page that loads itself again has the usual view until somebody chooses one
 
   const app = {
     log,
@@ -14,6 +15,7 @@ function start() {
     change(changes, { playing = false, focusHead = false } = {}) {
       if (!playing && 'stepIndex' in changes) player.stop();
       state = normalise(log, { ...state, ...changes });
+      isChosen = true;
       return redraw().then(() => {
         if (focusHead) byId('thumbs').querySelector('[aria-pressed="true"]')?.focus({ preventScroll: true });
       });
@@ -23,7 +25,7 @@ function start() {
   const plate = createHeatmap(byId('plate'), byId('cells'), app);
   const ledger = createLedger(byId('ledger'), app);
   const finish = whenQuiet(80, (last) => { // what need not keep up with a slider being dragged
-    keepAddress(writeAddress(log, state));
+    if (isChosen || !log.reloadSeconds) keepAddress(writeAddress(log, state));
     ledger.draw(last);
     mark('settled', last.turn);
   });
@@ -62,6 +64,7 @@ function start() {
   window.addEventListener('resize', fit);
   measure();
   redraw().catch(fail);
+  followRun(log, player);
 }
 
 // A page inside a notebook's frame has no address of its own to change.

@@ -62,6 +62,7 @@ function writeAddress(log, state) {
   const parts = new URLSearchParams({
     kind: state.kind, pair: state.example + 1, layer: state.layer + 1, head: state.head + 1, step: log.steps[state.stepIndex].step,
   });
+  if (log.reloadSeconds && state.stepIndex === log.steps.length - 1) parts.delete('step'); // the newest is followed
   if (Number.isInteger(state.query)) {
     parts.set('row', state.query + 1);
     parts.set('column', state.key === state.keyEnd ? state.key + 1 : `${state.key + 1}-${state.keyEnd + 1}`);
