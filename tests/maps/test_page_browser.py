@@ -376,12 +376,13 @@ def test_what_a_head_is_worth_stands_beside_its_map_and_in_the_table(view):
 
 def test_steps_that_went_without_norms_say_so(show):
     log = planted_log(variants=True)
-    html = page.render(log, max_megabytes=0.13)
+    html = page.render(log, max_megabytes=len(page.render(log)) * 0.95 / 1e6)
     tab = show(log, html=html, address="#kind=cross&pair=1&layer=1&head=1&step=1200&cells=norms&fed=output")
     assert tab.inner_text("#plate-title").endswith(", norms, own output") and tab.inner_text("#variant-note") == ""
     tab.focus("#plate")
     press(tab, ",")
     assert "norms" not in tab.inner_text("#plate-title") and "Left out at this step" in tab.inner_text("#variant-note")
+    assert re.search(r"norms and own outputs at \d+ of \d+ steps", tab.inner_text("#left-out"))
 
 
 def test_it_works_inside_a_notebooks_frame_and_says_what_to_do_where_there_is_none(

@@ -58,7 +58,7 @@ class LivePage:
 
     def __init__(self, log: AttentionLog, path: Path, *, title: str) -> None:
         self.log, self.path, self.title = log, path, title
-        self._known: dict[int, dict[str, str]] = {}
+        self._known: page.Pieces = {}
         self._written, self._last = -math.inf, 0.0  # when, and how long it took
 
     def keep_up(self) -> None:

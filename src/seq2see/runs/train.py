@@ -19,6 +19,7 @@ from seq2see._version import __version__
 from seq2see.atomic_write import write_text
 from seq2see.maps import AttentionLog
 from seq2see.maps.attended import dimensions_of, example_of
+from seq2see.maps.store import room_for
 from seq2see.options import LoggerKind, TrainOptions
 from seq2see.ranks import from_first, rank
 from seq2see.runs.config import to_yaml
@@ -247,15 +248,22 @@ def _begin(setup: TrainingSetup, folder: RunFolder, terminal: Terminal, *, keeps
         keep_files(folder.path / "data", setup.options.task)
     write_text(folder.config, to_yaml(setup.options))
     keep_split_off(folder.path / "data", setup.task, setup.options.task)
+    maps, dimensions = setup.options.attention_log, dimensions_of(setup.trained)
+    pairs = setup.valid_pairs[: maps.num_examples] if maps.enabled else []
+    examples = [example_of(number, pair, setup.trained) for number, pair in enumerate(pairs)]
+    room = room_for(examples, dimensions, maps.max_megabytes)
+    if not room.is_whole:
+        setup.notes.append(
+            f"attention maps are kept of {room.num_pairs} of {len(pairs)} pairs, with norms and own outputs at the "
+            f"first and the last step: attention_log.max_megabytes={maps.max_megabytes:g} has room for no more"
+        )
     announce(setup, terminal, folder)
-    maps = setup.options.attention_log
-    pairs = setup.valid_pairs[: maps.num_examples]
-    if not maps.enabled or not pairs:
+    if not examples:
         return None
     return AttentionLog.create(
         folder.path / "attention",
-        examples=[example_of(number, pair, setup.trained) for number, pair in enumerate(pairs)],
-        model=dimensions_of(setup.trained),
+        examples=examples[: room.num_pairs],
+        model=dimensions,
         max_megabytes=maps.max_megabytes,
     )
 

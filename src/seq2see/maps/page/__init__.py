@@ -1,9 +1,9 @@
 """The viewer: one HTML file with all maps of a log inside, which opens from disk, offline, in a current browser.
 
 The parts (`viewer.html`, `viewer.css`, `*.js`) stand beside this file and are joined here. Maps travel as one byte a
-cell, deflated, one piece for each step and variant, and are unpacked when they are looked at. A strict content policy
-lets exactly our script and style run and nothing be fetched; the log's text is data in a JSON block and only ever
-becomes text.
+cell, deflated, one piece for each step, variant and pair, and are unpacked when they are looked at. A strict content
+policy lets exactly our script and style run and nothing be fetched; the log's text is data in a JSON block and only
+ever becomes text.
 """
 
 import base64
@@ -15,6 +15,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
@@ -22,12 +23,21 @@ from numpy.typing import NDArray
 
 from seq2see.maps.arrays import KINDS, lengths
 from seq2see.maps.measures import MEASURES, baselines
-from seq2see.maps.store import StoredLog, densest_step
+from seq2see.maps.store import LEAST_STEPS, StoredLog, densest_step
 
 # In the order in which they are joined into one script: what a file uses at load time stands above it.
 SCRIPTS = "dom.js data.js colour.js labels.js state.js heatmap.js lines.js heads.js reading.js".split()
 SCRIPTS += "timeline.js export.js controls.js live.js main.js".split()
 RELOAD_SECONDS = 10  # after which a page of a run that goes on looks for a newer one
+
+VARIANTS = {  # of a step's maps, and what each consists of; the encoder has none of the model's own outputs
+    "weights": KINDS,
+    "norms": tuple(f"{kind}_norm" for kind in KINDS),
+    "free": tuple(f"{kind}_free" for kind in KINDS[1:]),
+    "freeNorms": tuple(f"{kind}_free_norm" for kind in KINDS[1:]),
+}
+Pieces = dict[tuple[int, str, int], str]
+"""The maps of a step, variant and pair, as `pack` gives them."""
 
 FOLDER = Path(__file__).parent
 
@@ -38,7 +48,7 @@ def render(
     title: str = "Attention maps",
     max_megabytes: float = 8.0,
     view: Mapping[str, str | int] | None = None,
-    known: dict[int, dict[str, str]] | None = None,
+    known: Pieces | None = None,
     is_live: bool = False,
 ) -> str:
     """The page as HTML text, to be written as UTF-8.
@@ -46,13 +56,13 @@ def render(
     Args:
         log: at least one step.
         title: what the browser's tab shows.
-        max_megabytes: limit for the maps in the page, in millions of bytes. To keep it, inner steps go without their
-            norms and their own outputs, then inner steps are left out, the densest first as in the log; never the
-            first and the last.
+        max_megabytes: limit for the page, in millions of bytes. To keep it, inner steps go without their norms and
+            their own outputs, then all steps; then the last pairs go while there are more than two, then inner steps
+            while there are more than eight, the densest first as in the log, then more of both. The page says so.
         view: what the page shows when it is opened, named as in its address: `kind`, and any of `layer`, `head`,
-            `pair` (from 1), `step` (which is kept whole, too), `cells` and so on. None: cross attention at the last
-            step, of the head that aligns best if the true alignment is known. A view in the address goes before it.
-        known: what was packed for an earlier page of the same log, by step; it takes in what is packed for this one.
+            `pair` (from 1), `step` (both are kept), `cells` and so on. None: cross attention at the last step, of the
+            head that aligns best if the true alignment is known. A view in the address goes before it.
+        known: what was packed for an earlier page of the same log; it takes in what is packed for this one.
         is_live: the log still grows, and the page loads itself again from time to time.
 
     Raises:
@@ -60,17 +70,46 @@ def render(
     """
     if not log.steps:
         raise ValueError("the attention log holds no step yet; append one before rendering the page")
-    view = view or {}
-    known = {} if known is None else known
-    for step in log.steps:
-        if step not in known:
-            known[step] = _pack(log, step)
-    packed = {step: known[step] for step in log.steps}
-    packed = _packed_steps(packed, max_megabytes, kept={log.steps[0], log.steps[-1], view.get("step", log.steps[-1])})
+    view, known = view or {}, {} if known is None else known
     data = {
         "view": urlencode(view),
         "reloadSeconds": RELOAD_SECONDS if is_live else None,
         "model": log.model,
+        "baselines": {name: _number(value) for name, value in baselines(log.examples).items()},
+    }
+    bare = _assembled(title, {**data, **_described(log, log.steps, range(len(log.examples)))})
+    kept_steps = {log.steps[0], log.steps[-1], int(view.get("step", log.steps[-1]))}
+    kept_pair = min(max(int(view.get("pair", 1)), 1), len(log.examples)) - 1
+    steps, pairs, whole = _within(max_megabytes * 1e6 - len(bare.encode()), log, known, kept_steps, kept_pair)
+    data |= _described(log, steps, pairs)
+    data["leftOut"] = {
+        "steps": len(log.steps) - len(steps),
+        "pairs": len(log.examples) - len(pairs),
+        "variants": len(steps) - len(whole) if log.at(steps[-1]).hypothesis_tokens else 0,
+    }
+    data["maps"] = [
+        {
+            variant: [known[step, variant, pair] for pair in pairs]
+            for variant in (VARIANTS if step in whole else ["weights"])
+            if (step, variant, pairs[0]) in known
+        }
+        for step in steps
+    ]
+    return _assembled(title, data)
+
+
+def _assembled(title: str, data: object) -> str:
+    scripts = [FOLDER / name for name in SCRIPTS]
+    return assemble(FOLDER / "viewer.html", scripts=scripts, styles=[FOLDER / "viewer.css"], title=title, data=data)
+
+
+def _described(log: StoredLog, steps: Sequence[int], pairs: Sequence[int]) -> dict[str, Any]:
+    """All of some steps and pairs but their maps."""
+
+    def of_pairs(values: Sequence[Any] | None) -> list[Any] | None:
+        return None if values is None else [values[pair] for pair in pairs]
+
+    return {
         "examples": [
             {
                 "id": example.id,
@@ -80,65 +119,72 @@ def render(
                 "targetTokens": example.target_tokens,
                 "links": example.links,
             }
-            for example in log.examples
+            for example in of_pairs(log.examples) or []
         ],
         "steps": [
             {
                 "step": stored.step,
                 "epoch": _number(stored.epoch),
                 "scores": {name: _number(value) for name, value in stored.scores.items()},
-                "hypotheses": stored.hypotheses,
-                "hypothesisTokens": stored.hypothesis_tokens,
+                "hypotheses": of_pairs(stored.hypotheses),
+                "hypothesisTokens": of_pairs(stored.hypothesis_tokens),
             }
-            for stored in map(log.at, packed)
+            for stored in map(log.at, steps)
         ],
-        "numStored": len(log.steps),
-        "measures": _measures(log, list(packed)),
-        "baselines": {name: _number(value) for name, value in baselines(log.examples).items()},
-        "maps": list(packed.values()),
+        "measures": _measures(log, steps),
     }
-    scripts = [FOLDER / name for name in SCRIPTS]
-    return assemble(FOLDER / "viewer.html", scripts=scripts, styles=[FOLDER / "viewer.css"], title=title, data=data)
 
 
-def _packed_steps(
-    packed: dict[int, dict[str, str]], max_megabytes: float, kept: set[str | int]
-) -> dict[int, dict[str, str]]:
-    """The maps of the steps that the page has room for; those to be kept are whole."""
-    whole, most = list(packed), max_megabytes * 1e6  # steps with all their variants; characters
-    while len(packed) > len(kept) and sum(len(own) for step in packed.values() for own in step.values()) > most:
-        if len(whole) > len(kept):
-            step = densest_step(whole, kept)
-            whole.remove(step)
-            packed[step] = {"weights": packed[step]["weights"]}
-        else:
-            del packed[densest_step(list(packed), kept)]
-    return packed
+def _within(
+    room: float, log: StoredLog, known: Pieces, kept_steps: set[int], kept_pair: int
+) -> tuple[list[int], list[int], list[int]]:
+    """The steps and pairs that there is room for, and the steps with all their variants; in characters."""
+    steps, pairs, whole = list(log.steps), list(range(len(log.examples))), []
 
-
-def _pack(log: StoredLog, step: int) -> dict[str, str]:
-    """One step's maps by variant, of which the log may lack some; the encoder has none of the model's own outputs."""
-    maps = log.maps(step).named()
-    packed = {}
-    for variant, kinds, suffix in (
-        ("weights", KINDS, ""),
-        ("norms", KINDS, "_norm"),
-        ("free", KINDS[1:], "_free"),
-        ("freeNorms", KINDS[1:], "_free_norm"),
-    ):
-        names = [kind + suffix for kind in kinds]
-        if not all(name in maps for name in names):
-            continue
-        sizes = [zip(*lengths(name, log.examples, log.at(step).hypothesis_tokens), strict=True) for name in names]
-        packed[variant] = pack(
-            maps[name][index, ..., :queries, :keys]
-            for index, shapes in enumerate(zip(*sizes, strict=True))
-            for name, (queries, keys) in zip(names, shapes, strict=True)
+    def is_too_much() -> bool:
+        return room < sum(
+            len(piece)
+            for (step, variant, pair), piece in known.items()
+            if step in steps and pair in pairs and (variant == "weights" or step in whole)
         )
-    return packed
+
+    _pack(log, known, ["weights"])
+    if not is_too_much():
+        _pack(log, known, VARIANTS)
+        whole = list(steps)
+    while is_too_much():
+        if len(whole) > len(kept_steps):
+            whole.remove(densest_step(whole, kept_steps))
+        elif whole:
+            whole = []
+        elif len(pairs) > (2 if len(steps) > LEAST_STEPS else 1):
+            pairs.remove(max(pair for pair in pairs if pair != kept_pair))
+        elif len(steps) > len(kept_steps):
+            steps.remove(densest_step(steps, kept_steps))
+        else:
+            break
+    return steps, pairs, whole
 
 
-def _measures(log: StoredLog, steps: list[int]) -> dict[str, dict[str, list]]:
+def _pack(log: StoredLog, known: Pieces, variants: Iterable[str]) -> None:
+    """Adds the maps of each step and pair, in these variants, as far as the log has them."""
+    for step in log.steps:
+        due = [variant for variant in variants if (step, variant, 0) not in known]
+        if not due:
+            continue
+        maps, hypotheses = log.maps(step).named(), log.at(step).hypothesis_tokens
+        for variant in due:
+            names = [name for name in VARIANTS[variant] if name in maps]
+            if not names:
+                continue
+            sizes = [zip(*lengths(name, log.examples, hypotheses), strict=True) for name in names]
+            for pair, shapes in enumerate(zip(*sizes, strict=True)):
+                known[step, variant, pair] = pack(
+                    maps[name][pair, ..., :queries, :keys] for name, (queries, keys) in zip(names, shapes, strict=True)
+                )
+
+
+def _measures(log: StoredLog, steps: Sequence[int]) -> dict[str, dict[str, list]]:
     """By kind, then measure -> [step][layer][head], only measures that the kind has."""
     place = {step: index for index, step in enumerate(steps)}
     result: dict[str, dict[str, list]] = {}

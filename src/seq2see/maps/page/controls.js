@@ -24,6 +24,7 @@ function drawControls(view, app) {
   const off = headOff(view);
   byId('worth').replaceChildren(...(off ? [element('b', {}, off.text), off.note] : []));
   byId('tape').hidden = log.steps.length < 2;
+  byId('left-out').textContent = leftOutWords(log);
   drawChoice('drawing', [['map', 'Map'], ['lines', 'Lines']], view, app);
   drawVariants(view, app);
   drawChoice('scale', [['linear', '0 to 1'], ['sqrt', 'root'], ['row', 'by row']], view, app);

@@ -146,10 +146,18 @@ function truth(view, query, from, to) {
   return ` The true link is ${sources.map((source) => quoted(view.keyLabels[source].text)).join(' and ')}.`;
 }
 
-function modelWords({ model, steps, numStored }) {
-  const depth = `${model.num_encoder_layers} + ${model.num_decoder_layers} layers`;
-  const shown = steps.length < numStored ? [`${steps.length} of ${numStored} stored steps`] : [];
-  return [`width ${model.d_model}`, depth, `${model.num_heads} heads`, ...shown].join(' \u00b7 ');
+function modelWords({ model }) {
+  return [`width ${model.d_model}`, `${model.num_encoder_layers} + ${model.num_decoder_layers} layers`, `${model.num_heads} heads`].join(' \u00b7 ');
+}
+
+// What the page has no room for.
+function leftOutWords({ leftOut, steps, examples }) {
+  const parts = [
+    leftOut.pairs ? `${leftOut.pairs} of ${leftOut.pairs + examples.length} pairs` : '',
+    leftOut.steps ? `${leftOut.steps} of ${leftOut.steps + steps.length} steps` : '',
+    leftOut.variants ? `norms and own outputs at ${leftOut.variants} of ${steps.length} steps` : '',
+  ].filter(Boolean);
+  return parts.length ? `Left out to keep the page small: ${parts.join('; ')}. The log has them.` : '';
 }
 
 // What the table is of, and what an alignment error must beat.
