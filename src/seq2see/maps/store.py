@@ -14,7 +14,7 @@ from typing import Self
 
 from seq2see.atomic_write import whole_binary_file, write_bytes
 from seq2see.maps import arrays
-from seq2see.maps.arrays import DIMENSIONS, Example, Index, Maps, StoredStep
+from seq2see.maps.arrays import Example, Index, Maps, StoredStep
 from seq2see.maps.measures import HeadEffects, MeasureRow, read_table, table_of, write_table
 
 
@@ -45,14 +45,15 @@ class StoredLog:
         Args:
             folder: made if missing, usually `RUN/attention`; None keeps the log in memory.
             examples: at least one.
-            model: d_model, num_heads, num_encoder_layers, num_decoder_layers.
+            model: d_model, num_heads, num_encoder_layers, num_decoder_layers; where the encoder has another number of
+                heads num_encoder_heads, and where cross attention has another number of layers num_cross_layers.
             max_megabytes: limit for the step files together, in millions of bytes; steps are thinned to keep it.
 
         Raises:
             ValueError: the folder already holds a log.
         """
-        dimensions = {name: int(model[name]) for name in DIMENSIONS}
-        log = cls(None if folder is None else Path(folder), Index(dimensions, max_megabytes, tuple(examples), ()))
+        index = Index(arrays.dimensions(model), max_megabytes, tuple(examples), ())
+        log = cls(None if folder is None else Path(folder), index)
         if log.folder is not None:
             if (log.folder / "index.json").exists():
                 raise ValueError(

@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.maps.arrays import KINDS, lengths
+from seq2see.maps.arrays import KINDS, depth_and_heads, lengths
 from seq2see.maps.measures import MEASURES, baselines
 from seq2see.maps.store import StoredLog, densest_step
 
@@ -131,9 +131,7 @@ def _measures(log: StoredLog, steps: list[int]) -> dict[str, dict[str, list]]:
     place = {step: index for index, step in enumerate(steps)}
     result: dict[str, dict[str, list]] = {}
     for kind in KINDS:
-        layers = log.model["num_encoder_layers" if kind == "encoder" else "num_decoder_layers"]
-        shape = (len(MEASURES), len(steps), layers, log.model["num_heads"])
-        table = np.full(shape, None, dtype=object)
+        table = np.full((len(MEASURES), len(steps), *depth_and_heads(log.model, kind)), None, dtype=object)
         for row in log.measures():
             if row.kind == kind and row.step in place:
                 table[:, place[row.step], row.layer, row.head] = [_number(value) for value in row[4:]]

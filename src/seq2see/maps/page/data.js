@@ -7,8 +7,9 @@ const MOST_KEPT_CELLS = 16e6; // 64 megabytes
 
 function readLog() {
   const log = JSON.parse(byId('log').textContent);
-  log.layers = { encoder: log.model.num_encoder_layers, decoder: log.model.num_decoder_layers, cross: log.model.num_decoder_layers };
-  log.heads = log.model.num_heads;
+  const { num_encoder_layers: encoder, num_decoder_layers: decoder, num_heads: heads, ...more } = log.model;
+  log.layers = { encoder, decoder, cross: more.num_cross_layers ?? decoder }; // none: the log has no maps of this kind
+  log.heads = { encoder: more.num_encoder_heads ?? heads, decoder: heads, cross: heads }; // of each layer
   log.offsets = new Map();
   log.unpacked = new Map();
   log.matrices = new Map();
@@ -50,7 +51,7 @@ function cellOffsets(log, stepIndex, variant) {
   const offsets = log.examples.map((_, example) => Object.fromEntries(kinds.map((kind) => {
     const { numQueries, numKeys } = mapSize(log, { stepIndex, example, kind }, variant);
     const start = offset;
-    offset += log.layers[kind] * log.heads * numQueries * numKeys;
+    offset += log.layers[kind] * log.heads[kind] * numQueries * numKeys;
     return [kind, start];
   })));
   log.offsets.set(mark, offsets);
@@ -93,7 +94,7 @@ async function loadMatrix(log, place) {
 function readMatrix(log, bytes, place, variant) {
   const { stepIndex, example, kind, layer, head } = place;
   const { numQueries, numKeys } = mapSize(log, place, variant);
-  const start = cellOffsets(log, stepIndex, variant)[example][kind] + (layer * log.heads + head) * numQueries * numKeys;
+  const start = cellOffsets(log, stepIndex, variant)[example][kind] + (layer * log.heads[kind] + head) * numQueries * numKeys;
   const weights = new Float32Array(numQueries * numKeys);
   for (let query = 0; query < numQueries; query += 1) {
     let sum = 0;

@@ -146,10 +146,12 @@ function truth(view, query, from, to) {
   return ` The true link is ${sources.map((source) => quoted(view.keyLabels[source].text)).join(' and ')}.`;
 }
 
-function modelWords({ model, steps, numStored }) {
-  const depth = `${model.num_encoder_layers} + ${model.num_decoder_layers} layers`;
+function modelWords({ model, layers, heads, steps, numStored }) {
+  const kinds = ['encoder', layers.decoder ? 'decoder' : 'cross'].filter((kind) => layers[kind]);
+  const numHeads = [...new Set(kinds.map((kind) => heads[kind]))]; // one number, if they are the same
+  const width = model.d_model ? [`width ${model.d_model}`] : [];
   const shown = steps.length < numStored ? [`${steps.length} of ${numStored} stored steps`] : [];
-  return [`width ${model.d_model}`, depth, `${model.num_heads} heads`, ...shown].join(' \u00b7 ');
+  return [...width, `${kinds.map((kind) => layers[kind]).join(' + ')} layers`, `${numHeads.join(' + ')} heads`, ...shown].join(' \u00b7 ');
 }
 
 // What the table is of, and what an alignment error must beat.

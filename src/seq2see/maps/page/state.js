@@ -36,10 +36,11 @@ function firstState(log) {
 function normalise(log, state) {
   const next = { ...state };
   for (const [name, choices] of Object.entries(CHOICES)) if (!choices.includes(next[name])) next[name] = choices[0];
+  if (!log.layers[next.kind]) next.kind = 'cross';
   next.example = clamp(next.example, 0, log.examples.length - 1);
   next.stepIndex = clamp(next.stepIndex, 0, log.steps.length - 1);
-  next.layer = clamp(next.layer, 0, Math.max(0, log.layers[next.kind] - 1));
-  next.head = clamp(next.head, 0, log.heads - 1);
+  next.layer = clamp(next.layer, 0, log.layers[next.kind] - 1);
+  next.head = clamp(next.head, 0, log.heads[next.kind] - 1);
   if (next.query !== null && next.query !== 'any') {
     const { numQueries, numKeys } = mapSize(log, next);
     next.query = clamp(next.query, 0, numQueries - 1);
@@ -48,8 +49,8 @@ function normalise(log, state) {
   }
   if (next.otherIndex !== null) {
     next.otherIndex = clamp(next.otherIndex, 0, log.steps.length - 1);
-    next.otherLayer = clamp(next.otherLayer ?? next.layer, 0, Math.max(0, log.layers[next.kind] - 1));
-    next.otherHead = clamp(next.otherHead ?? next.head, 0, log.heads - 1);
+    next.otherLayer = clamp(next.otherLayer ?? next.layer, 0, log.layers[next.kind] - 1);
+    next.otherHead = clamp(next.otherHead ?? next.head, 0, log.heads[next.kind] - 1);
   }
   const names = measureNames(log, next.kind);
   if (!names.includes(next.measure)) next.measure = names[0] || null;
