@@ -25,7 +25,7 @@ from seq2see.maps.measures import MEASURES, baselines
 from seq2see.maps.store import StoredLog, densest_step
 
 # In the order in which they are joined into one script: what a file uses at load time stands above it.
-SCRIPTS = "dom.js data.js colour.js labels.js state.js heatmap.js lines.js heads.js reading.js".split()
+SCRIPTS = "dom.js data.js colour.js labels.js state.js heatmap.js lines.js heads.js running.js reading.js".split()
 SCRIPTS += "timeline.js export.js controls.js main.js".split()
 
 FOLDER = Path(__file__).parent

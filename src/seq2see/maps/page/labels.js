@@ -129,12 +129,18 @@ function sayCell(view) {
   return `${owner}: ${rowPhrase(view, query)}, ${figure(sum)} of ${what} ${goes} ${keyPhrase(view, from, to)}.${truth(view, query, from, to)}`;
 }
 
+// " at step 1 200"; nothing where there is but one step that nobody counted.
+function atStep({ steps }, stepIndex) {
+  const { step } = steps[stepIndex];
+  return steps.length === 1 && step === 0 ? '' : ` at step ${thousands(step)}`;
+}
+
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function otherName(view) {
   const { otherLayer, otherHead, layer, head } = view.state;
   const same = otherLayer === layer && otherHead === head;
-  return `${same ? 'this head' : headName(otherLayer, otherHead).toLowerCase()} at step ${thousands(view.log.steps[view.state.otherIndex].step)}`;
+  return (same ? 'this head' : headName(otherLayer, otherHead).toLowerCase()) + atStep(view.log, view.state.otherIndex);
 }
 
 function truth(view, query, from, to) {
@@ -160,7 +166,7 @@ function ledgerNote(log, { kind, stepIndex }) {
   const effect = effectStep(log, kind, stepIndex);
   const taken = effect === null || effect === stepIndex ? ''
     : ` Importance and what a head switched off changes were measured at step ${thousands(log.steps[effect].step)}.`;
-  const note = `${KIND_TITLES[kind]} at step ${thousands(log.steps[stepIndex].step)}: weights, fed the references, over all rows of ${pairs}.${taken}`;
+  const note = `${KIND_TITLES[kind]}${atStep(log, stepIndex)}: weights, fed the references, over all rows of ${pairs}.${taken}`;
   const { chance, diagonal } = log.baselines;
   const rates = log.measures.cross.alignment_error_rate;
   if (kind !== 'cross' || !rates || chance === undefined || chance === null) return note;
