@@ -389,13 +389,15 @@ def test_it_works_inside_a_notebooks_frame_and_says_what_to_do_where_there_is_no
     open_html, monkeypatch: pytest.MonkeyPatch
 ):
     log, shown, display = planted_log(steps=(0, 100), variants=True), [], ModuleType("IPython.display")
-    display.HTML, display.display = str, shown.append  # pyright: ignore
+    display.display = lambda bundle, raw: shown.append(bundle)  # pyright: ignore
     monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     log.show(height=700)
-    assert shown[0].startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;') and "height: 700px" in shown[0]
-    assert shown[0].count('"') == 8 and shown[0].count("<") == 2, "nothing inside ends the attribute"
-    tab = open_html(f"<!DOCTYPE html><title>notebook</title>{shown[0]}")
+    frame, text = shown[0]["text/html"], shown[0]["text/plain"]
+    assert frame.startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;') and "height: 700px" in frame
+    assert frame.count('"') == 8 and frame.count("<") == 2, "nothing inside ends the attribute"
+    assert "4 pairs (with true links), 2 steps, 0 to 100" in text and "cross 2 x 4" in text
+    tab = open_html(f"<!DOCTYPE html><title>notebook</title>{frame}")
     inside = next(each for each in tab.frames if each is not tab.main_frame)
     inside.wait_for_selector("html[data-settled]")
     inside.press("#step", "Home")

@@ -16,6 +16,7 @@ from seq2see.data.encoded import Texts
 from seq2see.decoding import TranslationModel, decode_sentences, device_of, load
 from seq2see.maps import AttentionLog, page
 from seq2see.maps.ablation import head_effects
+from seq2see.maps.arrays import depth_and_heads
 from seq2see.maps.attended import CrossHead, aligning_head, dimensions_of, labelled, labels_of
 from seq2see.maps.capture import capture, with_outputs
 from seq2see.maps.drawing import TITLES, Choice, csv_table, in_terminal, labelled_maps, svg_figure
@@ -194,8 +195,7 @@ def choose(options: AttentionOptions, log: AttentionLog, aligning: CrossHead | N
     step, kind = log.steps[-1] if options.step is None else options.step, options.kind
     if options.norms and f"{kind.value}_norm" not in log.maps(step).named():
         raise ValueError(f"norms=true: the log has weights alone at step {step}: leave norms out")
-    heads = log.model["num_heads"]
-    layers = log.model["num_encoder_layers" if kind is AttentionKind.encoder else "num_decoder_layers"]
+    layers, heads = depth_and_heads(log.model, kind.value)
     if options.layer is None:
         place, reason = _aligned_best(log, aligning) if kind is AttentionKind.cross else (None, "")
         place, reason = (place, reason) if place else (CrossHead(layers - 1), "layer= and head= choose another")

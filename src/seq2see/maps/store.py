@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 
 from seq2see.atomic_write import whole_binary_file, write_bytes
 from seq2see.maps import arrays
-from seq2see.maps.arrays import DIMENSIONS, Example, Index, Maps, StoredStep
+from seq2see.maps.arrays import Example, Index, Maps, StoredStep
 from seq2see.maps.measures import HeadEffects, MeasureRow, read_table, table_of, write_table
 
 LEAST_STEPS = 8  # that a limit of size leaves, if they are as large as was reckoned
@@ -49,14 +49,15 @@ class StoredLog:
         Args:
             folder: made if missing, usually `RUN/attention`; None keeps the log in memory.
             examples: at least one.
-            model: d_model, num_heads, num_encoder_layers, num_decoder_layers.
+            model: d_model, num_heads, num_encoder_layers, num_decoder_layers; where the encoder has another number of
+                heads num_encoder_heads, and where cross attention has another number of layers num_cross_layers.
             max_megabytes: limit for the step files together, in millions of bytes; steps are thinned to keep it.
 
         Raises:
             ValueError: the folder already holds a log.
         """
-        dimensions = {name: int(model[name]) for name in DIMENSIONS}
-        log = cls(None if folder is None else Path(folder), Index(dimensions, max_megabytes, tuple(examples), ()))
+        index = Index(arrays.dimensions(model), max_megabytes, tuple(examples), ())
+        log = cls(None if folder is None else Path(folder), index)
         if log.folder is not None:
             if (log.folder / "index.json").exists():
                 raise ValueError(
@@ -241,9 +242,9 @@ def room_for(examples: Sequence[Example], model: Mapping[str, int], max_megabyte
     """
 
     def size(name: str, num_pairs: int) -> float:
-        layers = model["num_encoder_layers" if name.startswith("encoder") else "num_decoder_layers"]
+        layers, heads = arrays.depth_and_heads(model, name)
         cells = (queries * keys for queries, keys in zip(*arrays.lengths(name, examples[:num_pairs]), strict=True))
-        return BYTES_A_CELL * layers * model["num_heads"] * sum(cells) / (2 if name.startswith("decoder") else 1)
+        return BYTES_A_CELL * layers * heads * sum(cells) / (2 if name.startswith("decoder") else 1)
 
     def sizes(num_pairs: int) -> tuple[float, float]:
         return sum(size(name, num_pairs) for name in arrays.KINDS), sum(size(name, num_pairs) for name in Maps._fields)

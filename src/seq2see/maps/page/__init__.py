@@ -21,13 +21,13 @@ from urllib.parse import urlencode
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.maps.arrays import KINDS, lengths
+from seq2see.maps.arrays import KINDS, depth_and_heads, lengths
 from seq2see.maps.measures import MEASURES, baselines
 from seq2see.maps.store import LEAST_STEPS, StoredLog, densest_step
 
 # In the order in which they are joined into one script: what a file uses at load time stands above it.
-SCRIPTS = "dom.js data.js colour.js labels.js state.js heatmap.js lines.js heads.js reading.js".split()
-SCRIPTS += "timeline.js export.js controls.js live.js main.js".split()
+SCRIPTS = "dom.js data.js colour.js labels.js state.js heatmap.js lines.js heads.js running.js".split()
+SCRIPTS += "reading.js timeline.js export.js controls.js live.js main.js".split()
 RELOAD_SECONDS = 10  # after which a page of a run that goes on looks for a newer one
 
 VARIANTS = {  # of a step's maps, and what each consists of; the encoder has none of the model's own outputs
@@ -189,9 +189,7 @@ def _measures(log: StoredLog, steps: Sequence[int]) -> dict[str, dict[str, list]
     place = {step: index for index, step in enumerate(steps)}
     result: dict[str, dict[str, list]] = {}
     for kind in KINDS:
-        layers = log.model["num_encoder_layers" if kind == "encoder" else "num_decoder_layers"]
-        shape = (len(MEASURES), len(steps), layers, log.model["num_heads"])
-        table = np.full(shape, None, dtype=object)
+        table = np.full((len(MEASURES), len(steps), *depth_and_heads(log.model, kind)), None, dtype=object)
         for row in log.measures():
             if row.kind == kind and row.step in place:
                 table[:, place[row.step], row.layer, row.head] = [_number(value) for value in row[4:]]

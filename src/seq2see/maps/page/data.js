@@ -7,8 +7,9 @@ const MOST_KEPT_CELLS = 16e6; // 64 megabytes
 
 function readLog() {
   const log = JSON.parse(byId('log').textContent);
-  log.layers = { encoder: log.model.num_encoder_layers, decoder: log.model.num_decoder_layers, cross: log.model.num_decoder_layers };
-  log.heads = log.model.num_heads;
+  const { num_encoder_layers: encoder, num_decoder_layers: decoder, num_heads: heads, ...more } = log.model;
+  log.layers = { encoder, decoder, cross: more.num_cross_layers ?? decoder }; // none: the log has no maps of this kind
+  log.heads = { encoder: more.num_encoder_heads ?? heads, decoder: heads, cross: heads }; // of each layer
   log.unpacked = new Map();
   log.matrices = new Map();
   log.keptCells = 0;
@@ -76,10 +77,10 @@ async function loadMatrix(log, place) {
 function readMatrix(log, bytes, place, variant) {
   const { kind, layer, head } = place;
   const { numQueries, numKeys } = mapSize(log, place, variant);
-  let start = (layer * log.heads + head) * numQueries * numKeys;
+  let start = (layer * log.heads[kind] + head) * numQueries * numKeys;
   for (const before of KINDS.slice(isFree(variant) ? 1 : 0, KINDS.indexOf(kind))) { // kinds stand one after the other
     const size = mapSize(log, { ...place, kind: before }, variant);
-    start += log.layers[before] * log.heads * size.numQueries * size.numKeys;
+    start += log.layers[before] * log.heads[before] * size.numQueries * size.numKeys;
   }
   const weights = new Float32Array(numQueries * numKeys);
   for (let query = 0; query < numQueries; query += 1) {

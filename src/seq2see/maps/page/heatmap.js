@@ -162,6 +162,7 @@ function createHeatmap(surface, canvas, app) {
   surface.append(overlay, readout);
   let shape = null;
   let view = null;
+  let pointer = null; // where it last was on the map
 
   function draw(next) {
     view = next;
@@ -177,7 +178,7 @@ function createHeatmap(surface, canvas, app) {
     if (isMap) paintCells(canvas, view, shape);
     ground.replaceChildren(...(isMap ? heatmapOverlay(view, shape) : linesDrawing(view, shape)).filter(Boolean));
     surface.setAttribute('aria-label', `${KIND_TITLES[view.state.kind]}, ${headName(view.state.layer, view.state.head)}, step ${view.step.step}`);
-    point(null);
+    point(shape.lines && pointer ? cellAt(pointer) : null);
     if (surface === document.activeElement) reveal();
   }
 
@@ -195,10 +196,15 @@ function createHeatmap(surface, canvas, app) {
   function point(cell) {
     const { query, key, keyEnd } = view.state;
     const target = cell ? [cell.query, cell.key, cell.key] : query === null ? null : [query, key, keyEnd];
-    for (const label of ground.querySelectorAll('.lit')) label.classList.remove('lit');
+    for (const label of ground.querySelectorAll('.lit, .joined')) label.classList.remove('lit', 'joined');
+    overlay.classList.toggle('alone', Boolean(cell?.word));
     cursor.replaceChildren();
     readout.textContent = '';
     if (!target) return;
+    if (cell?.word) {
+      cursor.replaceChildren(...aloneWord(view, shape, ground, cell.word));
+      return;
+    }
     const [row, from, to] = target;
     const [low, high] = from <= to ? [from, to] : [to, from];
     ground.querySelector(`[data-row="${row}"]`)?.classList.add('lit');
@@ -226,8 +232,15 @@ function createHeatmap(surface, canvas, app) {
     return inside ? { query, key } : null;
   }
 
-  surface.addEventListener('pointermove', (event) => view && point(cellAt(event)));
-  surface.addEventListener('pointerleave', () => view && point(null));
+  surface.addEventListener('pointermove', (event) => {
+    pointer = event;
+    if (view) point(cellAt(event));
+  });
+  surface.addEventListener('pointerleave', (event) => {
+    if (event.pointerType === 'touch') return; // a finger that was lifted still points
+    pointer = null;
+    if (view) point(null);
+  });
   surface.addEventListener('click', (event) => {
     const cell = view && cellAt(event);
     if (!cell) return;

@@ -129,12 +129,18 @@ function sayCell(view) {
   return `${owner}: ${rowPhrase(view, query)}, ${figure(sum)} of ${what} ${goes} ${keyPhrase(view, from, to)}.${truth(view, query, from, to)}`;
 }
 
+// " at step 1 200"; nothing where there is but one step that nobody counted.
+function atStep({ steps }, stepIndex) {
+  const { step } = steps[stepIndex];
+  return steps.length === 1 && step === 0 ? '' : ` at step ${thousands(step)}`;
+}
+
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function otherName(view) {
   const { otherLayer, otherHead, layer, head } = view.state;
   const same = otherLayer === layer && otherHead === head;
-  return `${same ? 'this head' : headName(otherLayer, otherHead).toLowerCase()} at step ${thousands(view.log.steps[view.state.otherIndex].step)}`;
+  return (same ? 'this head' : headName(otherLayer, otherHead).toLowerCase()) + atStep(view.log, view.state.otherIndex);
 }
 
 function truth(view, query, from, to) {
@@ -144,10 +150,6 @@ function truth(view, query, from, to) {
   if (!sources.length) return '';
   if (sources.some((source) => source >= from && source <= to)) return ' This is the true link.';
   return ` The true link is ${sources.map((source) => quoted(view.keyLabels[source].text)).join(' and ')}.`;
-}
-
-function modelWords({ model }) {
-  return [`width ${model.d_model}`, `${model.num_encoder_layers} + ${model.num_decoder_layers} layers`, `${model.num_heads} heads`].join(' \u00b7 ');
 }
 
 // What the page has no room for.
@@ -160,13 +162,20 @@ function leftOutWords({ leftOut, steps, examples }) {
   return parts.length ? `Left out to keep the page small: ${parts.join('; ')}. The log has them.` : '';
 }
 
+function modelWords({ model, layers, heads }) {
+  const kinds = ['encoder', layers.decoder ? 'decoder' : 'cross'].filter((kind) => layers[kind]);
+  const numHeads = [...new Set(kinds.map((kind) => heads[kind]))]; // one number, if they are the same
+  const width = model.d_model ? [`width ${model.d_model}`] : [];
+  return [...width, `${kinds.map((kind) => layers[kind]).join(' + ')} layers`, `${numHeads.join(' + ')} heads`].join(' \u00b7 ');
+}
+
 // What the table is of, and what an alignment error must beat.
 function ledgerNote(log, { kind, stepIndex }) {
   const pairs = log.examples.length === 1 ? 'the one pair' : `the ${log.examples.length} pairs`;
   const effect = effectStep(log, kind, stepIndex);
   const taken = effect === null || effect === stepIndex ? ''
     : ` Importance and what a head switched off changes were measured at step ${thousands(log.steps[effect].step)}.`;
-  const note = `${KIND_TITLES[kind]} at step ${thousands(log.steps[stepIndex].step)}: weights, fed the references, over all rows of ${pairs}.${taken}`;
+  const note = `${KIND_TITLES[kind]}${atStep(log, stepIndex)}: weights, fed the references, over all rows of ${pairs}.${taken}`;
   const { chance, diagonal } = log.baselines;
   const rates = log.measures.cross.alignment_error_rate;
   if (kind !== 'cross' || !rates || chance === undefined || chance === null) return note;

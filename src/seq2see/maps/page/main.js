@@ -52,6 +52,7 @@ function start() {
     finish(view);
   }
 
+  hideWhatLacks(log);
   wireControls(app, player, () => view, plate, redraw);
   let size = '';
   const fit = () => { // also when a scroll bar comes or goes
@@ -113,6 +114,7 @@ async function makeView(log, state, turn) {
     queryLabels: queryLabels(log, state, targetTokens),
     keyLabels: keyLabels(log, state, targetTokens),
     judged: links && !shown.signed ? judge(shown, links, state.rows) : null,
+    lines: state.drawing === 'lines' ? await readLines(log, place, shown, shows) : null,
   };
 }
 

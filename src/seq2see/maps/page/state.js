@@ -1,7 +1,7 @@
 // What is being looked at: one plain object, written into the address so that a view can be sent.
 //
 // {kind, example, layer, head, stepIndex, query, key, keyEnd, cells, fed, rows, scale, drawing, truth, measure, sorted,
-//  otherIndex, otherLayer, otherHead, shows}
+//  heads (drawn as lines beside the chosen one), otherIndex, otherLayer, otherHead, shows}
 // `query` is null when no cell is chosen, and 'any' until the first drawing has picked one.
 
 // What the address leaves out is as usual.
@@ -21,7 +21,7 @@ const CHOICES = {
 function firstState(log) {
   const state = {
     kind: 'cross', example: 0, layer: log.layers.cross - 1, head: 0, stepIndex: log.steps.length - 1, query: 'any', key: 0, keyEnd: 0,
-    ...USUAL, truth: true, measure: null, sorted: false, otherIndex: null, otherLayer: null, otherHead: null,
+    ...USUAL, truth: true, measure: null, sorted: false, heads: [], otherIndex: null, otherLayer: null, otherHead: null,
   };
   const rates = log.measures.cross.alignment_error_rate;
   if (!rates) return state;
@@ -36,10 +36,11 @@ function firstState(log) {
 function normalise(log, state) {
   const next = { ...state };
   for (const [name, choices] of Object.entries(CHOICES)) if (!choices.includes(next[name])) next[name] = choices[0];
+  if (!log.layers[next.kind]) next.kind = 'cross';
   next.example = clamp(next.example, 0, log.examples.length - 1);
   next.stepIndex = clamp(next.stepIndex, 0, log.steps.length - 1);
-  next.layer = clamp(next.layer, 0, Math.max(0, log.layers[next.kind] - 1));
-  next.head = clamp(next.head, 0, log.heads - 1);
+  next.layer = clamp(next.layer, 0, log.layers[next.kind] - 1);
+  next.head = clamp(next.head, 0, log.heads[next.kind] - 1);
   if (next.query !== null && next.query !== 'any') {
     const { numQueries, numKeys } = mapSize(log, next);
     next.query = clamp(next.query, 0, numQueries - 1);
@@ -48,9 +49,10 @@ function normalise(log, state) {
   }
   if (next.otherIndex !== null) {
     next.otherIndex = clamp(next.otherIndex, 0, log.steps.length - 1);
-    next.otherLayer = clamp(next.otherLayer ?? next.layer, 0, Math.max(0, log.layers[next.kind] - 1));
-    next.otherHead = clamp(next.otherHead ?? next.head, 0, log.heads - 1);
+    next.otherLayer = clamp(next.otherLayer ?? next.layer, 0, log.layers[next.kind] - 1);
+    next.otherHead = clamp(next.otherHead ?? next.head, 0, log.heads[next.kind] - 1);
   }
+  next.heads = [...new Set(next.heads)].filter((head) => Number.isInteger(head) && head >= 0 && head < log.heads[next.kind]);
   const names = measureNames(log, next.kind);
   if (!names.includes(next.measure)) next.measure = names[0] || null;
   return next;
@@ -70,6 +72,9 @@ function writeAddress(log, state) {
   const { shows, ...usual } = USUAL;
   for (const [name, value] of Object.entries(usual)) if (state[name] !== value) parts.set(name, state[name]);
   if (!state.truth) parts.set('truth', 'off');
+  if (drawnHeads(state).length > 1) parts.set('heads', drawnHeads(state).map((head) => head + 1).join('-'));
+  if (state.sorted) parts.set('sorted', 'on');
+  if (state.measure !== (measureNames(log, state.kind)[0] || null)) parts.set('measure', state.measure);
   if (state.otherIndex !== null) {
     parts.set('with', `${log.steps[state.otherIndex].step}.${state.otherLayer + 1}.${state.otherHead + 1}`);
     if (state.shows !== shows) parts.set('shows', state.shows);
@@ -91,6 +96,9 @@ function readAddress(log, address, state) {
     Object.assign(next, { query: Number(parts.get('row')) - 1, key: from - 1, keyEnd: (to || from) - 1 });
   }
   next.truth = parts.get('truth') !== 'off';
+  next.heads = parts.has('heads') ? parts.get('heads').split('-').map((head) => Number(head) - 1) : [];
+  next.sorted = parts.get('sorted') === 'on';
+  next.measure = parts.get('measure');
   if (parts.has('with')) {
     const [step, layer, head] = parts.get('with').split('.').map(Number);
     Object.assign(next, { otherIndex: nearestStep(log, step), otherLayer: layer - 1, otherHead: head - 1 });
