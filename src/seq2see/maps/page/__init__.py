@@ -2,8 +2,8 @@
 
 The parts (`viewer.html`, `viewer.css`, `*.js`) stand beside this file and are joined here. Maps travel as one byte a
 cell, deflated, one piece for each step and variant, and are unpacked when they are looked at. A strict content policy
-lets exactly our script and style run and nothing be fetched; the log's text is data in a JSON block and only ever
-becomes text.
+lets exactly our script and style run and nothing be fetched (`img-src data:` is for the page's own picture, which it
+makes a PNG of); the log's text is data in a JSON block and only ever becomes text.
 """
 
 import base64
@@ -171,7 +171,7 @@ def assemble(template: Path, *, scripts: Sequence[Path], styles: Sequence[Path],
     script = "(() => {\n'use strict';\n" + script + "\n})();\n"
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}';"
-        " base-uri 'none'; form-action 'none'"
+        " img-src data:; base-uri 'none'; form-action 'none'"
     )
     block = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e")
     title = html.escape(title, quote=False)

@@ -120,8 +120,7 @@ function drawLegend(view, app) {
   const canvas = element('canvas', { width: 256, height: 1, 'aria-hidden': 'true' });
   const image = new ImageData(256, 1);
   for (let i = 0; i < 256; i += 1) {
-    const two = shown.signed ? ramp(i < 128 ? 'less' : 'more')[Math.min(255, Math.abs(2 * i - 255))] : ramp('weight')[i];
-    image.data.set([...two, 255], 4 * i);
+    image.data.set([...scaleColour(shown.signed, i / 255), 255], 4 * i);
   }
   canvas.getContext('2d').putImageData(image, 0, 0);
   const ticks = legendTicks(shown.signed, state.scale).map(([place, label]) => {

@@ -98,6 +98,11 @@ const readLabels = (tokens) => [
   { text: '<bos>', special: true }, ...tokens.slice(0, -1).map((text) => ({ text, special: false })),
 ];
 
+// What the two axes are.
+function axisTitles({ state: { kind, rows } }) {
+  return { rows: kind === 'encoder' ? 'looks' : rows, columns: kind === 'decoder' ? 'what has been read' : 'source' };
+}
+
 // "when predicting “Hund”"
 function rowPhrase(view, query) {
   const label = quoted(view.queryLabels[query].text);

@@ -148,6 +148,7 @@ function wireControls(app, player, view, plate, redraw) {
     app.change({ otherLayer, otherHead });
   });
   on('save-svg', 'click', () => view() && saveSvg(view(), plate));
+  on('save-png', 'click', () => view() && savePng(view(), plate).catch(fail));
   on('save-csv', 'click', () => view() && saveCsv(view()));
   on('copy-link', 'click', (event) => copyLink(event.currentTarget));
   wireTheme(redraw);

@@ -1,7 +1,7 @@
 // What is being looked at: one plain object, written into the address so that a view can be sent.
 //
 // {kind, example, layer, head, stepIndex, query, key, keyEnd, cells, fed, rows, scale, drawing, truth, measure, sorted,
-//  heads (drawn as lines beside the chosen one), otherIndex, otherLayer, otherHead, shows}
+//  table (the measure that sorts it, "-" before it: down), heads (drawn as lines beside the chosen one), otherIndex, otherLayer, otherHead, shows}
 // `query` is null when no cell is chosen, and 'any' until the first drawing has picked one.
 
 // What the address leaves out is as usual.
@@ -21,7 +21,7 @@ const CHOICES = {
 function firstState(log) {
   const state = {
     kind: 'cross', example: 0, layer: log.layers.cross - 1, head: 0, stepIndex: log.steps.length - 1, query: 'any', key: 0, keyEnd: 0,
-    ...USUAL, truth: true, measure: null, sorted: false, heads: [], otherIndex: null, otherLayer: null, otherHead: null,
+    ...USUAL, truth: true, measure: null, sorted: false, table: '', heads: [], otherIndex: null, otherLayer: null, otherHead: null,
   };
   const rates = log.measures.cross.alignment_error_rate;
   if (!rates) return state;
@@ -73,6 +73,7 @@ function writeAddress(log, state) {
   if (!state.truth) parts.set('truth', 'off');
   if (drawnHeads(state).length > 1) parts.set('heads', drawnHeads(state).map((head) => head + 1).join('-'));
   if (state.sorted) parts.set('sorted', 'on');
+  if (state.table) parts.set('table', state.table);
   if (state.measure !== (measureNames(log, state.kind)[0] || null)) parts.set('measure', state.measure);
   if (state.otherIndex !== null) {
     parts.set('with', `${log.steps[state.otherIndex].step}.${state.otherLayer + 1}.${state.otherHead + 1}`);
@@ -98,6 +99,7 @@ function readAddress(log, address, state) {
   next.heads = parts.has('heads') ? parts.get('heads').split('-').map((head) => Number(head) - 1) : [];
   next.sorted = parts.get('sorted') === 'on';
   next.measure = parts.get('measure');
+  next.table = parts.get('table') ?? '';
   if (parts.has('with')) {
     const [step, layer, head] = parts.get('with').split('.').map(Number);
     Object.assign(next, { otherIndex: nearestStep(log, step), otherLayer: layer - 1, otherHead: head - 1 });
