@@ -37,6 +37,7 @@ def render(
     title: str = "Attention maps",
     max_megabytes: float = 8.0,
     view: Mapping[str, str | int] | None = None,
+    other: tuple[str, StoredLog] | None = None,
 ) -> str:
     """The page as HTML text, to be written as UTF-8.
 
@@ -49,16 +50,45 @@ def render(
         view: what the page shows when it is opened, named as in its address: `kind`, and any of `layer`, `head`,
             `pair` (from 1), `step` (which is kept whole, too), `cells` and so on. None: cross attention at the last
             step, of the head that aligns best if the true alignment is known. A view in the address goes before it.
+        other: another run's name and log, whose maps of the pairs that both have can be compared with. It takes half
+            the room.
 
     Raises:
-        ValueError: the log holds no step, or a step's file cannot be read.
+        ValueError: a log holds no step, a step's file cannot be read, or the logs have no pair in common.
     """
-    if not log.steps:
-        raise ValueError("the attention log holds no step yet; append one before rendering the page")
-    view = view or {}
-    packed = _packed_steps(log, max_megabytes, kept={log.steps[0], log.steps[-1], view.get("step", log.steps[-1])})
+    view, compared = view or {}, None
+    if other is not None:
+        max_megabytes, view = max_megabytes / 2, {"kind": "cross", **view, "with": "other"}
+        name, log_there = other
+        compared = {"name": name, "pairs": pairs_in_common(log, log_there)}
+        if not any(place is not None for place in compared["pairs"]):
+            raise ValueError(
+                f"none of the {len(log.examples)} logged pairs is one of the {len(log_there.examples)} of {name}: only"
+                " runs that log the same pairs (the same data, seeds and attention_log.num_examples) can be compared"
+            )
+        compared |= _contents(log_there, _packed_steps(log_there, max_megabytes))
+    packed = _packed_steps(log, max_megabytes, view.get("step"))
     data = {
         "view": urlencode(view),
+        **_contents(log, packed),
+        "numStored": len(log.steps),
+        "measures": _measures(log, list(packed)),
+        "baselines": {name: _number(value) for name, value in baselines(log.examples).items()},
+        "other": compared,
+    }
+    scripts = [FOLDER / name for name in SCRIPTS]
+    return assemble(FOLDER / "viewer.html", scripts=scripts, styles=[FOLDER / "viewer.css"], title=title, data=data)
+
+
+def pairs_in_common(log: StoredLog, other: StoredLog) -> list[int | None]:
+    """Where each pair of a log stands in another one, from 0; None where that has no such source and reference."""
+    places = {(example.source, example.reference): place for place, example in enumerate(other.examples)}
+    return [places.get((example.source, example.reference)) for example in log.examples]
+
+
+def _contents(log: StoredLog, packed: Mapping[int, Mapping[str, str]]) -> dict[str, object]:
+    """What the page needs of a log to draw its maps."""
+    return {
         "model": log.model,
         "examples": [
             {
@@ -81,17 +111,15 @@ def render(
             }
             for stored in map(log.at, packed)
         ],
-        "numStored": len(log.steps),
-        "measures": _measures(log, list(packed)),
-        "baselines": {name: _number(value) for name, value in baselines(log.examples).items()},
         "maps": list(packed.values()),
     }
-    scripts = [FOLDER / name for name in SCRIPTS]
-    return assemble(FOLDER / "viewer.html", scripts=scripts, styles=[FOLDER / "viewer.css"], title=title, data=data)
 
 
-def _packed_steps(log: StoredLog, max_megabytes: float, kept: set[str | int]) -> dict[int, dict[str, str]]:
-    """The maps of the steps that the page has room for; those to be kept are whole."""
+def _packed_steps(log: StoredLog, max_megabytes: float, shown: str | int | None = None) -> dict[int, dict[str, str]]:
+    """The maps of the steps that the page has room for; the first, the last and the one that is shown are whole."""
+    if not log.steps:
+        raise ValueError("the attention log holds no step yet; append one before rendering the page")
+    kept = {log.steps[0], log.steps[-1], log.steps[-1] if shown is None else shown}
     packed = {step: _pack(log, step) for step in log.steps}
     whole, most = list(packed), max_megabytes * 1e6  # steps with all their variants; characters
     while len(packed) > len(kept) and sum(len(own) for step in packed.values() for own in step.values()) > most:

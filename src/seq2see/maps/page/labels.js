@@ -144,8 +144,10 @@ const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function otherName(view) {
   const { otherLayer, otherHead, layer, head } = view.state;
-  const same = otherLayer === layer && otherHead === head;
-  return (same ? 'this head' : headName(otherLayer, otherHead).toLowerCase()) + atStep(view.log, view.state.otherIndex);
+  const { otherRun, otherIndex } = view.state;
+  const same = otherLayer === layer && otherHead === head && !otherRun;
+  const run = otherRun ? ` of ${view.log.other.name}` : '';
+  return (same ? 'this head' : headName(otherLayer, otherHead).toLowerCase()) + run + atStep(otherLog(view.log, view.state), otherIndex);
 }
 
 function truth(view, query, from, to) {
