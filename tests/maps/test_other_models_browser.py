@@ -88,7 +88,16 @@ def test_a_page_of_cross_attention_alone_has_no_empty_parts(open_html: Callable)
     settle(tab)
     assert tab.locator("#kinds button").all_inner_texts() == ["Cross\nthe target looks at the source"]
     assert tab.inner_text("#dims") == "2 layers \u00b7 4 heads"
-    hidden = ("#tape", ".picker", "#cells-field", "#fed-field", "#worth", "[data-needs=links]", "[data-needs=free]")
+    hidden = (
+        "#tape",
+        ".picker",
+        ".spark",
+        "#cells-field",
+        "#fed-field",
+        "#worth",
+        "[data-needs=links]",
+        "[data-needs=free]",
+    )
     assert not any(tab.is_visible(part) for part in hidden)
     assert "step" not in tab.inner_text("#main").replace("a step back, a step on", "")
     for part in tab.query_selector_all("section, fieldset, dl, p, label, legend, .segments, .legend"):
@@ -121,3 +130,17 @@ def test_each_kind_has_its_own_heads(open_html: Callable):
     tab.click("#tab-decoder")
     settle(tab)
     assert tab.locator("#ledger tbody tr").count() == 5
+
+
+def test_a_bart_whose_encoder_has_fewer_heads_is_a_log_in_one_line():
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    sizes = {"encoder_layers": 3, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 4}
+    config = transformers.BartConfig(vocab_size=20, d_model=16, encoder_ffn_dim=16, decoder_ffn_dim=16, **sizes)
+    model = transformers.BartForConditionalGeneration._from_config(config, attn_implementation="eager").eval()
+    ids, labels = torch.tensor([[5, 6, 7, 2]]), torch.tensor([[8, 9, 2]])
+    with torch.no_grad():
+        outputs = model(input_ids=ids, labels=labels, output_attentions=True)
+    log = from_hf(outputs, (SOURCE, TARGET))
+    assert log.maps(0).encoder.shape == (1, 3, 2, 4, 4) and log.maps(0).cross.shape == (1, 1, 4, 3, 4)
+    assert log.model["d_model"] == 16

@@ -197,12 +197,13 @@ function createHeatmap(surface, canvas, app) {
     const { query, key, keyEnd } = view.state;
     const target = cell ? [cell.query, cell.key, cell.key] : query === null ? null : [query, key, keyEnd];
     for (const label of ground.querySelectorAll('.lit, .joined')) label.classList.remove('lit', 'joined');
-    overlay.classList.toggle('alone', Boolean(cell?.word));
+    const alone = cell?.word ?? (shape.lines && query !== null && surface.matches(':focus-visible') ? { query } : null);
+    overlay.classList.toggle('alone', Boolean(alone));
     cursor.replaceChildren();
     readout.textContent = '';
     if (!target) return;
-    if (cell?.word) {
-      cursor.replaceChildren(...aloneWord(view, shape, ground, cell.word));
+    if (alone) {
+      cursor.replaceChildren(...aloneWord(view, shape, ground, alone), ...(cell ? [] : lineCursor(view, shape, query, key, keyEnd)));
       return;
     }
     const [row, from, to] = target;
@@ -241,6 +242,7 @@ function createHeatmap(surface, canvas, app) {
     pointer = null;
     if (view) point(null);
   });
+  for (const name of ['focus', 'blur']) surface.addEventListener(name, () => view && point(null));
   surface.addEventListener('click', (event) => {
     const cell = view && cellAt(event);
     if (!cell) return;
