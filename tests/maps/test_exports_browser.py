@@ -59,7 +59,7 @@ def test_an_svg_says_step_pair_scale_marks_and_what_the_axes_are(saved):
     assert not [node for node in ElementTree.parse(file).getroot().iter() if node.get("class")], "styles go with it"
     assert width > 400
     said = texts(saved(ALIGNED.replace("cross", "decoder") + "&scale=sqrt&rows=reads&with=0.2.3", "svg"))
-    assert {"reads", "what has been read", "\u22120.25", "+1", "comes later"} <= set(said)
+    assert {"reads", "read so far", "\u22120.25", "+1", "comes later"} <= set(said)
     said = texts(saved(ALIGNED + "&drawing=lines&heads=1-3", "svg"))
     assert {"head 1", "head 3", "true links", "Cross-attention, layer 2, heads 1, 3"} <= set(said)
 

@@ -19,8 +19,8 @@ function pictureOf(view, plate) {
   const place = cutText([`pair ${view.state.example + 1}${atStep(view.log, view.state.stepIndex)}`, example.source].join(': '), labelFont(12), width - 24);
   const live = document.querySelector('#plate .overlay');
   const axes = live.querySelector('.axis-title') ? [] : [
-    words(axisTitles(view).columns, AROUND.left + (shape.left ?? 0), AROUND.top - 10),
-    words(axisTitles(view).rows, 0, 0, 12, {
+    words(axisTitles(view.state).columns, AROUND.left + (shape.left ?? 0), AROUND.top - 10),
+    words(axisTitles(view.state).rows, 0, 0, 12, {
       transform: shape.lines ? `translate(${AROUND.left} ${AROUND.top + shape.height})` : `translate(16 ${AROUND.top + shape.top + shape.mapHeight / 2}) rotate(-90)`,
       'text-anchor': shape.lines ? 'start' : 'middle',
     }),

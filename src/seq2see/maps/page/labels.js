@@ -99,8 +99,9 @@ const readLabels = (tokens) => [
 ];
 
 // What the two axes are.
-function axisTitles({ state: { kind, rows } }) {
-  return { rows: kind === 'encoder' ? 'looks' : rows, columns: kind === 'decoder' ? 'what has been read' : 'source' };
+function axisTitles({ kind, rows }) {
+  if (kind === 'encoder') return { rows: 'source', columns: 'source' };
+  return { rows, columns: kind === 'decoder' ? 'read so far' : 'source' };
 }
 
 // "when predicting “Hund”"
