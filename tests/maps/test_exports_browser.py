@@ -45,7 +45,8 @@ def saved(shared, tmp_path: Path) -> Callable[[str, str], Path]:
 
 
 def texts(file: Path) -> list[str]:
-    return [node.text or "" for node in ElementTree.parse(file).getroot().iter(f"{SVG}text")]
+    """What is written in a picture, arrows of the axes left out."""
+    return [(node.text or "").strip(" \u2190\u2192") for node in ElementTree.parse(file).getroot().iter(f"{SVG}text")]
 
 
 def test_an_svg_says_step_pair_scale_marks_and_what_the_axes_are(saved):
