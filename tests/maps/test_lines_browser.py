@@ -122,6 +122,13 @@ def test_several_heads_are_drawn_each_in_its_colour_and_the_address_holds_them(v
     assert tab.locator(".line-head").count() == 0 and "minus" in tab.inner_text("#plate-title")
 
 
+def test_lines_leave_the_slider_in_sight_on_a_laptop(open_html, log):
+    tab = open_html(page.render(log), address=f"{ALIGNED}&drawing=lines&heads=1-3", width=1366, height=650)
+    settle(tab)
+    box = tab.locator("#step").bounding_box()
+    assert box["y"] + box["height"] <= 650
+
+
 @pytest.mark.parametrize(("theme", "paper"), [("light", "#fbfcfd"), ("dark", "#0d1220")])
 def test_heads_colours_differ_for_every_eye_and_stand_out_from_the_paper(theme: str, paper: str):
     script = (Path(page.__file__).parent / "lines.js").read_text(encoding="utf-8")
