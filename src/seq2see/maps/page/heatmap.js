@@ -233,14 +233,14 @@ function createHeatmap(surface, canvas, app) {
     return inside ? { query, key } : null;
   }
 
-  surface.addEventListener('pointermove', (event) => {
+  const pointTo = (event) => {
     pointer = event;
-    if (view) point(cellAt(event));
-  });
+    if (view) point(event && cellAt(event));
+  };
+  for (const name of ['pointerdown', 'pointermove']) surface.addEventListener(name, pointTo);
+  surface.addEventListener('pointercancel', () => pointTo(null));
   surface.addEventListener('pointerleave', (event) => {
-    if (event.pointerType === 'touch') return; // a finger that was lifted still points
-    pointer = null;
-    if (view) point(null);
+    if (event.pointerType !== 'touch') pointTo(null); // a finger that was lifted still points
   });
   for (const name of ['focus', 'blur']) surface.addEventListener(name, () => view && point(null));
   surface.addEventListener('click', (event) => {
