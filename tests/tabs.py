@@ -61,6 +61,7 @@ def open_html(browser, tmp_path: Path) -> Iterator[Callable]:
 
 def go(tab, address: str) -> None:
     """Pastes another view into the address."""
+    settle(tab)  # or else the page would write the address of the view before over it
     turn = tab.evaluate("document.documentElement.dataset.turn")
     if tab.evaluate(
         "(to) => { const old = location.hash; location.hash = to; return location.hash !== old; }", address

@@ -85,6 +85,12 @@ def test_pointing_at_a_word_isolates_its_lines_and_says_what_they_weigh(view, lo
     tab.mouse.move(1, 1)
     assert float(tab.evaluate(opacity)) == 1 and tab.locator(".join-figure").count() == 0
     assert tab.locator(".chosen-join").count() == 1
+    tab.focus("#drawing [data-value=lines]")
+    press(tab, "Tab", "ArrowDown")
+    rows = tab.eval_on_selector_all(".cursor path[data-line]", "all => all.map(one => one.dataset.line)")
+    assert "row=3" in tab.url and set(rows) == {"2"}, "the keyboard isolates the chosen row"
+    press(tab, "Tab")
+    assert tab.locator(".cursor path[data-line]").count() == 0
 
 
 def test_several_heads_are_drawn_each_in_its_colour_and_the_address_holds_them(view, log):
@@ -114,6 +120,28 @@ def test_several_heads_are_drawn_each_in_its_colour_and_the_address_holds_them(v
     assert strokes(tab, ".cursor") <= strokes(tab, ".joins"), "isolated lines keep their colours"
     go(tab, f"{ALIGNED}&drawing=lines&heads=2-3&with=0.2.3&shows=difference")
     assert tab.locator(".line-head").count() == 0 and "minus" in tab.inner_text("#plate-title")
+
+
+def test_a_finger_isolates_a_word_until_it_touches_elsewhere(browser, log, tmp_path: Path):
+    (tmp_path / "page.html").write_text(page.render(log), encoding="utf-8")
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    tab = context.new_page()
+    tab.goto(f"{(tmp_path / 'page.html').as_uri()}{ALIGNED}&drawing=lines")
+    settle(tab)
+    tab.locator('#plate [data-row="3"]').tap(force=True)
+    settle(tab)
+    rows = tab.eval_on_selector_all(".cursor path[data-line]", "all => all.map(one => one.dataset.line)")
+    assert set(rows) == {"3"} and "row=4" in tab.url
+    tab.locator("#plate-title").tap()
+    assert tab.locator(".cursor path[data-line]").count() == 0
+    context.close()
+
+
+def test_lines_leave_the_slider_in_sight_on_a_laptop(open_html, log):
+    tab = open_html(page.render(log), address=f"{ALIGNED}&drawing=lines&heads=1-3", width=1366, height=650)
+    settle(tab)
+    box = tab.locator("#step").bounding_box()
+    assert box["y"] + box["height"] <= 650
 
 
 @pytest.mark.parametrize(("theme", "paper"), [("light", "#fbfcfd"), ("dark", "#0d1220")])

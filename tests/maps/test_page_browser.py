@@ -128,7 +128,7 @@ def test_everything_can_be_reached_with_the_keyboard(view):
     wanted = {
         "cells-choice", "fed", "example", "example-on", "tab-cross",
         "measure", "sorted", "thumbs", "scale", "rows", "other-step", "drawing",
-        "plate", "truth", "play", "step", "ledger", "theme", "save-svg", "save-csv", "copy-link",
+        "plate", "truth", "play", "step", "ledger", "theme", "save-svg", "save-png", "save-csv", "copy-link",
     }  # fmt: skip
     assert wanted <= reached
 
@@ -163,6 +163,7 @@ def test_two_steps_compare_as_a_signed_map(view, log):
 def test_the_table_sorts_by_any_measure(show, log):
     tab = show(log)
     tab.click("#ledger th button:has-text('entropy')")
+    settle(tab)
     values = [float(text) for text in tab.locator("#ledger tbody td:nth-child(7) span").all_inner_texts()]
     assert values == sorted(values, reverse=True)
     tab.check("#sorted")

@@ -50,7 +50,7 @@ def attention(options: AttentionOptions) -> Path | None:
     log, choice, title = _log(options)
     is_picture = options.format in (AttentionFormat.html, AttentionFormat.svg)
     if options.format is AttentionFormat.html:
-        content = page.render(log, title=title, view=choice.view)
+        content = page.render(log, title=title, view=choice.view, other=_other(options))
     else:
         write = {AttentionFormat.csv: csv_table, AttentionFormat.svg: svg_figure, AttentionFormat.terminal: in_terminal}
         content = write[options.format](labelled_maps(log, choice), choice)
@@ -89,10 +89,8 @@ def _check(options: AttentionOptions) -> None:
 def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
     """What is to be shown, and its title."""
     if options.run is not None:
-        path = Path(options.run)
-        log = AttentionLog.open(path)
-        if not log.steps:
-            raise ValueError(f"run: {path} has logged no maps: name another run")
+        path = Path(options.run if isinstance(options.run, str) else options.run[0])
+        log = _log_of_run(path)
         return log, choose(options, log, None), path.name
     assert options.ckpt is not None
     trained = load(options.ckpt, average=options.average)
@@ -100,6 +98,28 @@ def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
     trained.model.to(device_of(options.accelerator))
     log = log_of(trained, read_texts(options.input, options.target))
     return log, choose(options, log, aligning_head(trained)), options.input or "standard input"
+
+
+def _log_of_run(path: Path) -> AttentionLog:
+    log = AttentionLog.open(path)
+    if not log.steps:
+        raise ValueError(f"run: {path} has logged no maps: name another run")
+    return log
+
+
+def _other(options: AttentionOptions) -> tuple[str, AttentionLog] | None:
+    """The name and the log of the run that is compared with; the whole path where both have one name.
+
+    Says how many pairs both have, and what to choose where the models differ in size.
+    """
+    if not isinstance(options.run, list) or len(options.run) == 1:
+        return None
+    one, other = map(Path, options.run)
+    log, other_log = _log_of_run(one), _log_of_run(other)
+    common = sum(place is not None for place in page.pairs_in_common(log, other_log))
+    note = "" if log.model == other_log.model else "; their models differ in size, so choose the head to compare with"
+    print(f"{common} of {len(log.examples)} pairs are in both runs{note}")
+    return str(other) if one.name == other.name else other.name, other_log
 
 
 class Line(NamedTuple):

@@ -29,12 +29,12 @@ class AttentionLog(StoredLog):
         sizes = {kind: depth_and_heads(self.model, kind) for kind in KINDS}
         kinds = ", ".join(f"{kind} {layers} x {heads}" for kind, (layers, heads) in sizes.items() if layers)
         steps = [f"{step:,}" for step in self.steps]
-        when = f"{len(steps)} steps, {steps[0]} to {steps[-1]}" if steps[1:] else "".join(["step ", *steps]).strip()
+        when = f"{len(steps)} steps, {steps[0]} to {steps[-1]}" if steps[1:] else f"step {''.join(steps)}"
         linked = "with true links" if any(example.links is not None for example in self.examples) else "no true links"
         pairs = "1 pair" if len(self.examples) == 1 else f"{len(self.examples)} pairs"
         place = "in memory" if self.folder is None else str(self.folder)
         return (
-            f"<AttentionLog {place}: {pairs} ({linked}), {when or 'no step yet'};"
+            f"<AttentionLog {place}: {pairs} ({linked}), {when if steps else 'no step yet'};"
             f" layers x heads: {kinds}; show() or save('maps.html') for the page>"
         )
 

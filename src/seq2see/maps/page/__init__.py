@@ -2,8 +2,8 @@
 
 The parts (`viewer.html`, `viewer.css`, `*.js`) stand beside this file and are joined here. Maps travel as one byte a
 cell, deflated, one piece for each step, variant and pair, and are unpacked when they are looked at. A strict content
-policy lets exactly our script and style run and nothing be fetched; the log's text is data in a JSON block and only
-ever becomes text.
+policy lets exactly our script and style run and nothing be fetched (`img-src data:` is for the page's own picture,
+which it makes a PNG of); the log's text is data in a JSON block and only ever becomes text.
 """
 
 import base64
@@ -48,6 +48,7 @@ def render(
     title: str = "Attention maps",
     max_megabytes: float = 8.0,
     view: Mapping[str, str | int] | None = None,
+    other: tuple[str, StoredLog] | None = None,
     known: Pieces | None = None,
     is_live: bool = False,
 ) -> str:
@@ -62,32 +63,66 @@ def render(
         view: what the page shows when it is opened, named as in its address: `kind`, and any of `layer`, `head`,
             `pair` (from 1), `step` (both are kept), `cells` and so on. None: cross attention at the last step, of the
             head that aligns best if the true alignment is known. A view in the address goes before it.
+        other: another run's name and log, whose maps of the pairs that both have can be compared with. It takes half
+            the room.
         known: what was packed for an earlier page of the same log; it takes in what is packed for this one.
         is_live: the log still grows, and the page loads itself again from time to time.
 
     Raises:
-        ValueError: the log holds no step, or a step's file cannot be read.
+        ValueError: a log holds no step, a step's file cannot be read, or the logs have no pair in common.
     """
-    if not log.steps:
-        raise ValueError("the attention log holds no step yet; append one before rendering the page")
-    view, known = view or {}, {} if known is None else known
+    view, room, compared = view or {}, max_megabytes * 1e6, None
+    opening = min(max(int(view.get("pair", 1)), 1), len(log.examples)) - 1
+    if other is not None:
+        room, view = room / 2, {"kind": "cross", **view, "with": "other"}
+    contents, pairs = _contents(log, {} if known is None else known, room, view, opening)
+    if other is not None:
+        name, log_there = other
+        places = pairs_in_common(log, log_there)
+        if not any(place is not None for place in places):
+            raise ValueError(
+                f"none of the {len(log.examples)} logged pairs is one of the {len(log_there.examples)} of {name}: only"
+                " runs that log the same pairs (the same data, seeds and attention_log.num_examples) can be compared"
+            )
+        compared, there = _contents(log_there, {}, room, {}, places[opening] or 0)
+        kept: dict[int | None, int] = {place: number for number, place in enumerate(there)}
+        compared |= {"name": name, "pairs": [kept.get(places[pair]) for pair in pairs]}
     data = {
         "view": urlencode(view),
         "reloadSeconds": RELOAD_SECONDS if is_live else None,
-        "model": log.model,
+        **contents,
         "baselines": {name: _number(value) for name, value in baselines(log.examples).items()},
+        "other": compared,
     }
-    bare = _assembled(title, {**data, **_described(log, log.steps, range(len(log.examples)))})
+    return _assembled(title, data)
+
+
+def _assembled(title: str, data: object) -> str:
+    scripts = [FOLDER / name for name in SCRIPTS]
+    return assemble(FOLDER / "viewer.html", scripts=scripts, styles=[FOLDER / "viewer.css"], title=title, data=data)
+
+
+def pairs_in_common(log: StoredLog, other: StoredLog) -> list[int | None]:
+    """Where each pair of a log stands in another one, from 0; None where that has no such source and reference."""
+    places = {(example.source, example.reference): place for place, example in enumerate(other.examples)}
+    return [places.get((example.source, example.reference)) for example in log.examples]
+
+
+def _contents(
+    log: StoredLog, known: Pieces, room: float, view: Mapping[str, str | int], opening: int
+) -> tuple[dict[str, Any], list[int]]:
+    """What the page has of a log within so many bytes, and of which pairs."""
+    if not log.steps:
+        raise ValueError("the attention log holds no step yet; append one before rendering the page")
+    room -= len(_assembled("", _described(log, log.steps, range(len(log.examples)))).encode())
     kept_steps = {log.steps[0], log.steps[-1], int(view.get("step", log.steps[-1]))}
-    kept_pair = min(max(int(view.get("pair", 1)), 1), len(log.examples)) - 1
-    steps, pairs, whole = _within(max_megabytes * 1e6 - len(bare.encode()), log, known, kept_steps, kept_pair)
-    data |= _described(log, steps, pairs)
-    data["leftOut"] = {
+    steps, pairs, whole = _within(room, log, known, kept_steps, opening)
+    left_out = {
         "steps": len(log.steps) - len(steps),
         "pairs": len(log.examples) - len(pairs),
         "variants": len(steps) - len(whole) if log.at(steps[-1]).hypothesis_tokens else 0,
     }
-    data["maps"] = [
+    maps = [
         {
             variant: [known[step, variant, pair] for pair in pairs]
             for variant in (VARIANTS if step in whole else ["weights"])
@@ -95,12 +130,7 @@ def render(
         }
         for step in steps
     ]
-    return _assembled(title, data)
-
-
-def _assembled(title: str, data: object) -> str:
-    scripts = [FOLDER / name for name in SCRIPTS]
-    return assemble(FOLDER / "viewer.html", scripts=scripts, styles=[FOLDER / "viewer.css"], title=title, data=data)
+    return {**_described(log, steps, pairs), "leftOut": left_out, "maps": maps}, pairs
 
 
 def _described(log: StoredLog, steps: Sequence[int], pairs: Sequence[int]) -> dict[str, Any]:
@@ -110,6 +140,7 @@ def _described(log: StoredLog, steps: Sequence[int], pairs: Sequence[int]) -> di
         return None if values is None else [values[pair] for pair in pairs]
 
     return {
+        "model": log.model,
         "examples": [
             {
                 "id": example.id,
@@ -229,7 +260,7 @@ def assemble(template: Path, *, scripts: Sequence[Path], styles: Sequence[Path],
     script = "(() => {\n'use strict';\n" + script + "\n})();\n"
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}';"
-        " base-uri 'none'; form-action 'none'"
+        " img-src data:; base-uri 'none'; form-action 'none'"
     )
     block = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e")
     title = html.escape(title, quote=False)

@@ -77,6 +77,10 @@ function pairTexts(view) {
   const right = said !== null && said === example.reference;
   const verdict = said === null || example.reference === null ? null : right ? 'right' : 'differs';
   lines.push([`at step ${thousands(view.step.step)}`, said, verdict, free && view.shows !== 'other' ? 'target' : null]);
+  if (view.other && view.state.otherRun) {
+    const { hypotheses: others } = view.log.other.steps[view.state.otherIndex];
+    lines.push(['other run', others && others[view.log.other.pairs[view.state.example]], null, null]);
+  }
   return lines.filter(([, text]) => text !== null && text !== undefined).map(([name, text, verdict, side]) => element('div', { class: verdict },
     element('dt', {}, name),
     element('dd', { dir: 'auto' }, ...(text === '' ? [element('span', { class: 'nothing' }, 'nothing')] : side ? runningText(view, side, text) : [text]),
@@ -98,14 +102,26 @@ function kindTab(kind, kinds, state, app) {
   }, element('b', {}, KIND_NAMES[kind]), element('span', {}, KIND_NOTES[kind]));
 }
 
+// Why there is no difference, or nothing at all to compare with.
+function compareNote({ log, state, other, alike, variant }) {
+  if (state.otherIndex !== null && !other) return `${log.other.name} has no maps of this pair.`;
+  if (alike) return '';
+  const what = state.otherRun && !isFree(variant) ? 'The two runs cut the texts into different tokens' : 'The two outputs are different texts';
+  return `${what}: there is no difference of their maps.`;
+}
+
 function drawCompare(view, app) {
   const { log, state } = view;
-  options(byId('other-step'), [['', 'nothing'], ...log.steps.map((step, i) => [i, `step ${thousands(step.step)}`])], state.otherIndex ?? '');
-  const heads = allHeads(log, state.kind).map(({ layer, head }) => [`${layer}.${head}`, `layer ${layer + 1}, head ${head + 1}`]);
+  const there = log.other?.layers[state.kind] ? log.other : null;
+  const choices = log.steps.map((step, i) => [i, log.steps.length > 1 ? `step ${thousands(step.step)}` : 'another head']);
+  const others = there ? there.steps.map((step, i) => [`${i} other`, `${there.name}, step ${thousands(step.step)}`]) : [];
+  const chosen = state.otherIndex === null ? '' : `${state.otherIndex}${state.otherRun ? ' other' : ''}`;
+  options(byId('other-step'), [['', 'nothing'], ...choices, ...others], chosen);
+  const heads = allHeads(otherLog(log, state), state.kind).map(({ layer, head }) => [`${layer}.${head}`, `layer ${layer + 1}, head ${head + 1}`]);
   const comparing = state.otherIndex !== null;
   byId('other-head').hidden = !comparing;
-  byId('shows').hidden = !comparing;
-  byId('compare-note').textContent = view.alike ? '' : 'The two outputs are different texts: there is no difference of their maps.';
+  byId('shows').hidden = !comparing || !view.other;
+  byId('compare-note').textContent = compareNote(view);
   if (!comparing) return;
   options(byId('other-head'), heads, `${state.otherLayer}.${state.otherHead}`);
   drawChoice('shows', [['this', 'this'], ['other', 'other'], ['difference', 'difference']], view, app);
@@ -121,8 +137,7 @@ function drawLegend(view, app) {
   const canvas = element('canvas', { width: 256, height: 1, 'aria-hidden': 'true' });
   const image = new ImageData(256, 1);
   for (let i = 0; i < 256; i += 1) {
-    const two = shown.signed ? ramp(i < 128 ? 'less' : 'more')[Math.min(255, Math.abs(2 * i - 255))] : ramp('weight')[i];
-    image.data.set([...two, 255], 4 * i);
+    image.data.set([...scaleColour(shown.signed, i / 255), 255], 4 * i);
   }
   canvas.getContext('2d').putImageData(image, 0, 0);
   const ticks = legendTicks(shown.signed, state.scale).map(([place, label]) => {

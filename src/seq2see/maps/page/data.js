@@ -7,6 +7,12 @@ const MOST_KEPT_CELLS = 16e6; // 64 megabytes
 
 function readLog() {
   const log = JSON.parse(byId('log').textContent);
+  if (log.other) prepare(log.other);
+  return prepare(log);
+}
+
+// With what is derived, and room for what is unpacked.
+function prepare(log) {
   const { num_encoder_layers: encoder, num_decoder_layers: decoder, num_heads: heads, ...more } = log.model;
   log.layers = { encoder, decoder, cross: more.num_cross_layers ?? decoder }; // none: the log has no maps of this kind
   log.heads = { encoder: more.num_encoder_heads ?? heads, decoder: heads, cross: heads }; // of each layer

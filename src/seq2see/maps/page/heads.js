@@ -82,10 +82,9 @@ function moveHead(event, app, { layer, head }) {
 }
 
 function createLedger(table, app) {
-  let sort = { name: null, ascending: true };
-
   function draw(view) {
     const { log, state } = view;
+    const sort = { name: state.table.replace('-', '') || null, ascending: !state.table.startsWith('-') };
     const names = measureNames(log, state.kind);
     const value = (name, { layer, head }) => measureAt(log, state.kind, name, state.stepIndex, layer, head);
     const heads = allHeads(log, state.kind);
@@ -100,8 +99,8 @@ function createLedger(table, app) {
     const header = (name, label, title) => element('th', {
       scope: 'col', 'aria-sort': sort.name === name ? (sort.ascending ? 'ascending' : 'descending') : 'none',
     }, element('button', { type: 'button', 'data-value': `sort ${name}`, title, onclick: () => {
-      sort = { name, ascending: sort.name === name ? !sort.ascending : name === null || lowFirst(name) };
-      draw(view);
+      const ascending = sort.name === name ? !sort.ascending : name === null || lowFirst(name);
+      app.change({ table: `${ascending ? '' : '-'}${name ?? ''}` });
     } }, label));
     keepingFocus(table, () => table.replaceChildren(
       element('thead', {}, element('tr', {}, header(null, 'head', 'Layer and head'),

@@ -197,12 +197,13 @@ function createHeatmap(surface, canvas, app) {
     const { query, key, keyEnd } = view.state;
     const target = cell ? [cell.query, cell.key, cell.key] : query === null ? null : [query, key, keyEnd];
     for (const label of ground.querySelectorAll('.lit, .joined')) label.classList.remove('lit', 'joined');
-    overlay.classList.toggle('alone', Boolean(cell?.word));
+    const alone = cell?.word ?? (shape.lines && query !== null && surface.matches(':focus-visible') ? { query } : null);
+    overlay.classList.toggle('alone', Boolean(alone));
     cursor.replaceChildren();
     readout.textContent = '';
     if (!target) return;
-    if (cell?.word) {
-      cursor.replaceChildren(...aloneWord(view, shape, ground, cell.word));
+    if (alone) {
+      cursor.replaceChildren(...aloneWord(view, shape, ground, alone), ...(cell ? [] : lineCursor(view, shape, query, key, keyEnd)));
       return;
     }
     const [row, from, to] = target;
@@ -232,15 +233,16 @@ function createHeatmap(surface, canvas, app) {
     return inside ? { query, key } : null;
   }
 
-  surface.addEventListener('pointermove', (event) => {
+  const pointTo = (event) => {
     pointer = event;
-    if (view) point(cellAt(event));
-  });
+    if (view) point(event && cellAt(event));
+  };
+  for (const name of ['pointerdown', 'pointermove']) surface.addEventListener(name, pointTo);
+  surface.addEventListener('pointercancel', () => pointTo(null));
   surface.addEventListener('pointerleave', (event) => {
-    if (event.pointerType === 'touch') return; // a finger that was lifted still points
-    pointer = null;
-    if (view) point(null);
+    if (event.pointerType !== 'touch') pointTo(null); // a finger that was lifted still points
   });
+  for (const name of ['focus', 'blur']) surface.addEventListener(name, () => view && point(null));
   surface.addEventListener('click', (event) => {
     const cell = view && cellAt(event);
     if (!cell) return;

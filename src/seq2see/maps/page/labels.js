@@ -98,6 +98,12 @@ const readLabels = (tokens) => [
   { text: '<bos>', special: true }, ...tokens.slice(0, -1).map((text) => ({ text, special: false })),
 ];
 
+// What the two axes are.
+function axisTitles({ kind, rows }) {
+  if (kind === 'encoder') return { rows: 'source', columns: 'source' };
+  return { rows, columns: kind === 'decoder' ? 'read so far' : 'source' };
+}
+
 // "when predicting “Hund”"
 function rowPhrase(view, query) {
   const label = quoted(view.queryLabels[query].text);
@@ -139,8 +145,10 @@ const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function otherName(view) {
   const { otherLayer, otherHead, layer, head } = view.state;
-  const same = otherLayer === layer && otherHead === head;
-  return (same ? 'this head' : headName(otherLayer, otherHead).toLowerCase()) + atStep(view.log, view.state.otherIndex);
+  const { otherRun, otherIndex } = view.state;
+  const same = otherLayer === layer && otherHead === head && !otherRun;
+  const run = otherRun ? ` of ${view.log.other.name}` : '';
+  return (same ? 'this head' : headName(otherLayer, otherHead).toLowerCase()) + run + atStep(otherLog(view.log, view.state), otherIndex);
 }
 
 function truth(view, query, from, to) {

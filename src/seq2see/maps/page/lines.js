@@ -1,7 +1,7 @@
 // The lines view: what is looked at above, what looks below, joined by lines as strong as the attention; one head, or several
 // of a layer, each in a colour of its own.
 
-const LINE_ROWS = { top: 44, bottom: 300, height: 350 };
+const LINE_TOP = 44; // where lines begin
 const MOST_LINES = 1500;
 
 // Eight for each theme: any two are 0.14 apart in OKLab or more, to normal sight and to each of three colour deficiencies
@@ -77,6 +77,7 @@ function linesGeometry(view, width) {
     if (Math.max(above.width, below.width) + 24 <= width) break;
   }
   size = Math.max(size, 11);
+  const bottom = clampNumber(window.innerHeight - 430, 210, 300); // the slider stays in sight
   const full = Math.max(width, above.width + 24, below.width + 24);
   const spread = (row, count) => {
     const spare = Math.min((full - 24 - row.width) / Math.max(1, count - 1), 48);
@@ -84,7 +85,7 @@ function linesGeometry(view, width) {
     return row.places.map(({ middle, wide }, i) => ({ middle: start + middle + spare * i, wide }));
   };
   return {
-    lines: true, width: full, height: LINE_ROWS.height, labelSize: size,
+    lines: true, width: full, height: bottom + 50, bottom, labelSize: size,
     above: spread(above, view.keyLabels.length), below: spread(below, view.queryLabels.length),
   };
 }
@@ -96,16 +97,16 @@ function linesDrawing(view, shape) {
   return [
     svg('g', { class: 'joins' }, ...view.lines.drawn.map((line) => joinLine(shape, line)), ...trueLines(view, shape)),
     svg('g', { class: 'labels' },
-      ...view.keyLabels.map((label, key) => text(label, shape.above[key], LINE_ROWS.top - 12, { 'data-column': key })),
-      ...view.queryLabels.map((label, query) => text(label, shape.below[query], LINE_ROWS.bottom + 24, { 'data-row': query }))),
+      ...view.keyLabels.map((label, key) => text(label, shape.above[key], LINE_TOP - 12, { 'data-column': key })),
+      ...view.queryLabels.map((label, query) => text(label, shape.below[query], shape.bottom + 24, { 'data-row': query }))),
   ];
 }
 
 function joinPath(shape, query, key) {
   const from = shape.above[key].middle;
   const to = shape.below[query].middle;
-  const bend = (LINE_ROWS.bottom - LINE_ROWS.top) * 0.45;
-  return `M${from} ${LINE_ROWS.top}C${from} ${LINE_ROWS.top + bend} ${to} ${LINE_ROWS.bottom - bend} ${to} ${LINE_ROWS.bottom}`;
+  const bend = (shape.bottom - LINE_TOP) * 0.45;
+  return `M${from} ${LINE_TOP}C${from} ${LINE_TOP + bend} ${to} ${shape.bottom - bend} ${to} ${shape.bottom}`;
 }
 
 function joinLine(shape, { query, key, size, colour }) {
@@ -125,9 +126,9 @@ function trueLines(view, shape, word = {}) {
 
 function lineCursor(view, shape, query, from, to) {
   const [low, high] = from <= to ? [from, to] : [to, from];
-  const marks = [underline(shape.below[query], LINE_ROWS.bottom + 32)];
+  const marks = [underline(shape.below[query], shape.bottom + 32)];
   for (let key = low; key <= high; key += 1) {
-    marks.push(underline(shape.above[key], LINE_ROWS.top - 30 - shape.labelSize * 0.2));
+    marks.push(underline(shape.above[key], LINE_TOP - 30 - shape.labelSize * 0.2));
     if (isVisible(view.shown, query, key)) marks.push(svg('path', { class: 'chosen-join', d: joinPath(shape, query, key), fill: 'none' }));
   }
   return marks;
@@ -141,7 +142,7 @@ const underline = (place, y) => svg('line', {
 function aloneWord(view, shape, ground, word) {
   const lines = view.lines.heads.flatMap((one) => linesOf(one, view.state.scale, 0.005, word)).sort((one, two) => one.size - two.size);
   const isBelow = 'query' in word;
-  const [ends, axis, y] = isBelow ? [shape.above, 'column', LINE_ROWS.top - 30] : [shape.below, 'row', LINE_ROWS.bottom + 44];
+  const [ends, axis, y] = isBelow ? [shape.above, 'column', LINE_TOP - 30] : [shape.below, 'row', shape.bottom + 44];
   ground.querySelector(isBelow ? `[data-row="${word.query}"]` : `[data-column="${word.key}"]`)?.classList.add('lit');
   const figures = [];
   for (const { query, key, value, size } of [...lines].reverse()) {
@@ -154,7 +155,7 @@ function aloneWord(view, shape, ground, word) {
       figures.push(svg('text', { class: 'label join-figure', x, y, 'text-anchor': 'middle', 'font-size': 11 }, view.shown.signed ? signedFigure(value) : figure(value)));
     }
   }
-  const mark = isBelow ? underline(shape.below[word.query], LINE_ROWS.bottom + 32) : underline(shape.above[word.key], LINE_ROWS.top - 8);
+  const mark = isBelow ? underline(shape.below[word.query], shape.bottom + 32) : underline(shape.above[word.key], LINE_TOP - 8);
   return [...lines.map((line) => joinLine(shape, line)), ...trueLines(view, shape, word), mark, ...figures];
 }
 
@@ -165,11 +166,11 @@ function lineCellAt(view, shape, x, y) {
     places.forEach(({ middle }, i) => { if (Math.abs(middle - x) < Math.abs(places[best].middle - x)) best = i; });
     return best;
   };
-  if (y > LINE_ROWS.bottom - 60) {
+  if (y > shape.bottom - 60) {
     const query = nearest(shape.below);
     return { query, key: largestKey(view.shown, query, visibleKeys(view.shown, query)), word: { query } };
   }
-  if (y >= LINE_ROWS.top + 40) return null;
+  if (y >= LINE_TOP + 40) return null;
   const key = nearest(shape.above);
   return { query: view.state.query ?? 0, key, word: { key } };
 }

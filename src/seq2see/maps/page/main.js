@@ -84,25 +84,28 @@ const mark = (name, turn) => { document.documentElement.dataset[name] = String(t
 async function makeView(log, state, turn) {
   let place = state;
   let otherPlace = null;
-  if (state.otherIndex !== null) {
-    otherPlace = { ...state, stepIndex: state.otherIndex, layer: state.otherLayer, head: state.otherHead };
-    if (variantAt(log, place) !== variantAt(log, otherPlace)) { // one of the steps lacks it
+  const there = otherLog(log, state);
+  const pair = state.otherRun ? there.pairs[state.example] : state.example;
+  if (state.otherIndex !== null && pair !== null) {
+    otherPlace = { ...state, example: pair, stepIndex: state.otherIndex, layer: state.otherLayer, head: state.otherHead };
+    if (variantAt(log, place) !== variantAt(there, otherPlace)) { // one of the steps lacks it
       place = { ...place, cells: 'weights', fed: 'reference' };
       otherPlace = { ...otherPlace, cells: 'weights', fed: 'reference' };
     }
   }
   const matrix = await loadMatrix(log, place);
-  const other = otherPlace && await loadMatrix(log, otherPlace);
+  const other = otherPlace && await loadMatrix(there, otherPlace);
   const variant = variantAt(log, place);
   const tokens = targetTokensOf(log, place, variant);
-  const alike = !other || state.kind === 'encoder' || sameTokens(tokens, targetTokensOf(log, otherPlace, variant));
+  const alike = !other || ((state.kind === 'encoder' || sameTokens(tokens, targetTokensOf(there, otherPlace, variant)))
+    && (state.kind === 'decoder' || sameTokens(log.examples[state.example].sourceTokens, there.examples[pair].sourceTokens)));
   let shows = other ? state.shows : 'this';
   if (shows === 'difference' && !alike) shows = 'this'; // two texts have no cells in common
-  const shownPlace = shows === 'other' ? otherPlace : place;
+  const [shownLog, shownPlace] = shows === 'other' ? [there, otherPlace] : [log, place];
   const shown = { this: matrix, other, difference: shows === 'difference' ? subtract(matrix, other) : null }[shows];
-  const targetTokens = targetTokensOf(log, shownPlace, variant);
-  const links = state.kind === 'cross' && sameTokens(targetTokens, log.examples[state.example].targetTokens)
-    ? log.examples[state.example].links : null;
+  const targetTokens = targetTokensOf(shownLog, shownPlace, variant);
+  const shownExample = shownLog.examples[shownPlace.example];
+  const links = state.kind === 'cross' && sameTokens(targetTokens, shownExample.targetTokens) ? shownExample.links : null;
   if (state.query === 'any') state = { ...state, ...tellingCell(shown, links, state.rows) };
   if (state.query !== null) { // the other step's text can be shorter
     const inside = (place) => clamp(place, 0, shown.numKeys - 1);
@@ -111,8 +114,8 @@ async function makeView(log, state, turn) {
   return {
     turn, log, state, matrix, other, shown, shows, alike, links, variant,
     step: log.steps[state.stepIndex],
-    queryLabels: queryLabels(log, state, targetTokens),
-    keyLabels: keyLabels(log, state, targetTokens),
+    queryLabels: queryLabels(shownLog, shownPlace, targetTokens),
+    keyLabels: keyLabels(shownLog, shownPlace, targetTokens),
     judged: links && !shown.signed ? judge(shown, links, state.rows) : null,
     lines: state.drawing === 'lines' ? await readLines(log, place, shown, shows) : null,
   };
@@ -144,13 +147,15 @@ function wireControls(app, player, view, plate, redraw) {
   on('play', 'click', player.toggle);
   on('other-step', 'change', ({ target }) => {
     const { layer, head } = app.state();
-    app.change({ otherIndex: target.value === '' ? null : Number(target.value), otherLayer: layer, otherHead: head });
+    const [index, run] = target.value.split(' ');
+    app.change({ otherIndex: index === '' ? null : Number(index), otherRun: run === 'other', otherLayer: layer, otherHead: head });
   });
   on('other-head', 'change', (event) => {
     const [otherLayer, otherHead] = event.target.value.split('.').map(Number);
     app.change({ otherLayer, otherHead });
   });
   on('save-svg', 'click', () => view() && saveSvg(view(), plate));
+  on('save-png', 'click', () => view() && savePng(view(), plate).catch(fail));
   on('save-csv', 'click', () => view() && saveCsv(view()));
   on('copy-link', 'click', (event) => copyLink(event.currentTarget));
   wireTheme(redraw);

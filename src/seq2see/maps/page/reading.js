@@ -45,7 +45,7 @@ function headMeasures(view) {
     const course = log.measures[state.kind][name].map((layers) => layers[state.layer][state.head]);
     const value = measureAt(log, state.kind, name, state.stepIndex, state.layer, state.head);
     return element('div', { title: `${MEASURES[name][2]} (${MEASURES[name][1]})` },
-      element('dt', {}, MEASURES[name][0]), element('dd', {}, isEffect(name) ? null : sparkline(course, state.stepIndex), element('b', {}, measureFigure(name, value))));
+      element('dt', {}, MEASURES[name][0]), element('dd', {}, isEffect(name) || course.length < 2 ? null : sparkline(course, state.stepIndex), element('b', {}, measureFigure(name, value))));
   });
   return [element('h3', {}, headName(state.layer, state.head)), element('dl', { class: 'measures' }, ...rows)];
 }
