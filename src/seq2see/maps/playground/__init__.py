@@ -17,8 +17,9 @@ from seq2see.transformer import Transformer
 FOLDER = Path(__file__).parent
 ENGINE = [PAGE / "dom.js", PAGE / "data.js"]
 ENGINE += [FOLDER / name for name in ("arithmetic.js", "model.js", "tokenizer.js", "search.js")]
-SCRIPTS = [*ENGINE, FOLDER / "play.js"]
-STYLES = [FOLDER / "playground.css"]
+SCRIPTS = [*ENGINE, *(PAGE / name for name in ("colour.js", "labels.js", "heatmap.js"))]
+SCRIPTS += [FOLDER / f"{name}.js" for name in ("tour", "answers", "stops", "address", "panels", "play")]
+STYLES = [PAGE / "viewer.css", FOLDER / "playground.css"]
 
 STAGE_BITS = 8  # of models that are only looked at in passing
 MOST_SENTENCES = 200  # on which the loss of quality is measured
