@@ -7,12 +7,25 @@ from dataclasses import replace
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tabs import needs_browser, tabs_of
 
+from seq2see.decoding import LengthLimit, decode_sentences
 from seq2see.maps import playground
 from seq2see.maps.page import assemble
 from seq2see.maps.playground.weights import pack, rounded
-from seq2see.options import Activation, ModelOptions, NormOrder, Position, Score
+from seq2see.options import (
+    Activation,
+    DecodeOptions,
+    ModelOptions,
+    Normalize,
+    NormOrder,
+    Position,
+    Score,
+    TokenizerKind,
+)
+from seq2see.text import Tokenizer
 from seq2see.transformer import Transformer
 
 pytestmark = needs_browser
@@ -87,3 +100,89 @@ def test_logits_are_those_of_the_python_model(tab, variant: str) -> None:
     for bits in (16, 8):
         found = torch.tensor(tab.evaluate(LOGITS, [pack(model, bits), source, target]))
         assert (found - logits_of(rounded(model, bits), source, target)).abs().max() < 1e-5
+
+
+SEARCH = """async ([packed, sources, limits, options]) => {
+  const { readModel, search, lengthLimit } = window.engine;
+  const model = await readModel(packed);
+  return sources.map((source) => {
+    const maxLength = lengthLimit(limits, source.length);
+    return search(model, model.encode(source), { ...options, maxLength }).map((hypothesis) => {
+      const { ids, logProb, ended, tokens, rows } = hypothesis;
+      const probability = tokens.reduce((product, token) => product * token.probability, 1);
+      return { ids, logProb, ended, probability, numTokens: tokens.length, numRows: rows.length };
+    });
+  });
+}"""
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 4])
+@pytest.mark.parametrize("position", [Position.rope, Position.learned])
+def test_searches_find_what_python_finds(tab, position: Position, beam_size: int) -> None:
+    options = replace(SMALL, position=position, max_positions=9)
+    model = model_of(options, vocab_size=7)
+    with torch.no_grad():
+        model.output_proj.weight *= 0.1  # all tokens are about as probable, EOS too
+    cap = options.max_positions if position is Position.learned else None
+    limit = LengthLimit(ratio=1.3, slack=4, cap=cap)
+    sources = [[4 + (place * number) % 3 for place in range(number % 8)] for number in range(1, 41)]
+    given = [[*source, 2] for source in sources]
+    for penalty in (0.0, 1.0):
+        decode = DecodeOptions(beam_size=beam_size, length_penalty=penalty)
+        expected = [best for best, *_ in decode_sentences(model, sources, limit=limit, options=decode)]
+        limits = {"ratio": 1.3, "slack": 4, "floor": 0, "asked": None, "cap": cap}
+        how = {"beamSize": beam_size, "lengthPenalty": penalty}
+        found = [best for best, *_ in tab.evaluate(SEARCH, [pack(model, 32), given, limits, how])]
+        assert [(best["ids"], best["ended"]) for best in found] == [(best.ids, best.ended) for best in expected]
+        for best, other in zip(found, expected, strict=True):
+            assert best["logProb"] == pytest.approx(other.score, abs=1e-4)
+            assert best["probability"] == pytest.approx(torch.tensor(other.score).exp().item(), rel=1e-3)
+            assert best["numTokens"] == best["numRows"] == len(best["ids"]) + best["ended"]
+    assert beam_size > 1 or {best.ended for best in expected} == {True, False}, "limits must matter in this test"
+
+
+TOKENIZE = """([state, texts, lists]) => {
+  const tokenizer = window.engine.createTokenizer(state);
+  return {
+    ids: texts.map((text) => tokenizer.encode(text)),
+    texts: lists.map((ids) => tokenizer.decode(ids)),
+    labels: lists.map((ids) => tokenizer.tokens(ids)),
+  };
+}"""
+LINES = [
+    "it's the dog's bone, they'll say; we've 12 dogs  and\t3 cats \n\n ",
+    "\u00e9l\u00e8ve e\u0301le\u0300ve \u1100\u1161\u11a8 \uac01 \u212b",
+    "\u6211\u5011\u559c\u6b61\u8c93\u3002 \u65e5\u672c\u8a9e \u3000 \uc548\ub155",
+    "\U0001f469\u200d\U0001f4bb \U0001f1e9\U0001f1ea <pad> <unk> \\ \x00 \x1c \x85 \ufeff \u2028",
+    "\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627 \u0928\u092e\u0938\u094d\u0924\u0947 \u00bd\u00b2 \u2167",
+]
+CHARACTERS = st.one_of(
+    st.sampled_from(sorted(set("".join(LINES)))),
+    st.sampled_from("\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u200b\u2029\u202f\u205f\u3000\ufeff\u180e;'"),
+    st.characters(exclude_categories=("Cs", "Cn")),
+)
+TEXT = st.text(CHARACTERS, max_size=30)
+
+
+@pytest.mark.parametrize("tag_separator", [None, ";"])
+@pytest.mark.parametrize("normalize", Normalize)
+@pytest.mark.parametrize("kind", TokenizerKind)
+def test_tokenizers_are_those_of_python(
+    tab, kind: TokenizerKind, normalize: Normalize, tag_separator: str | None
+) -> None:
+    lines = LINES if tag_separator is None else [*(f"V;PST;{n}\t{line}" for n, line in enumerate(LINES)), "a b"]
+    tokenizer = Tokenizer.fit(kind, lines * 3, normalize=normalize, tag_separator=tag_separator)
+
+    @settings(max_examples=60)
+    @given(
+        st.lists(st.one_of(st.sampled_from(lines), TEXT, TEXT.map("V; PST ;\u00e9;;x\t".__add__)), max_size=30),
+        st.lists(st.lists(st.integers(0, tokenizer.vocab_size - 1), max_size=12), max_size=30),
+    )
+    def same(texts: list[str], lists: list[list[int]]) -> None:
+        found = tab.evaluate(TOKENIZE, [tokenizer.state(), texts, [*lists, *tokenizer.encode_batch(texts)]])
+        lists = [*lists, *tokenizer.encode_batch(texts)]
+        assert found["ids"] == tokenizer.encode_batch(texts)
+        assert found["texts"] == [tokenizer.decode(ids) for ids in lists]
+        assert found["labels"] == [tokenizer.tokens(ids) for ids in lists]
+
+    same()
