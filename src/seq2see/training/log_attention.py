@@ -6,6 +6,7 @@ from seq2see.data import Batch
 from seq2see.maps import AttentionLog
 from seq2see.maps.ablation import head_effects
 from seq2see.maps.capture import snapshot
+from seq2see.maps.kept_weights import KeptWeights
 from seq2see.maps.measures import summary
 from seq2see.training.module import TrainingModule, epoch_of
 
@@ -27,6 +28,7 @@ class LogAttention:
         self.log = log
         self.batch = batch
         self.every_n_steps = every_n_steps
+        self.weights = None if log.folder is None else KeptWeights(log.folder)
 
     def is_due(self, step: int, *, is_last: bool) -> bool:
         """Whether to store after this many optimiser steps, before a validation."""
@@ -44,15 +46,18 @@ class LogAttention:
         assert module.references is not None
         model, step, tokenizer = module.model, trainer.global_step, module.references.target_tokenizer
         maps, hypotheses = snapshot(model, self.batch, limit=module.length_limit)
+        outputs = [tokenizer.decode(said.ids) for said in hypotheses]
         self.log.append(
             step,
             maps,
             epoch=epoch_of(trainer),
             scores=scores,
-            hypotheses=[tokenizer.decode(said.ids) for said in hypotheses],
+            hypotheses=outputs,
             hypothesis_tokens=[[*tokenizer.tokens(said.ids), *["<eos>"] * said.ended] for said in hypotheses],
             effects=head_effects(model, self.batch) if step == 0 or is_last else None,
         )
+        if self.weights is not None:
+            self.weights.keep(step, model, outputs, [example.reference or "" for example in self.log.examples])
         numbers = summary([row for row in self.log.measures() if row.step == step])
         for logger in trainer.loggers:
             logger.log_metrics(numbers, step=step)

@@ -6,30 +6,43 @@ const UNCHANGED = { off: new Set(), forced: [], hidden: new Set() };
 
 // The model in a block of data as weights.py packs it. Throws where it is damaged.
 async function readModel(packed) {
-  const bytes = await inflate(packed.data);
+  const bytes = bytesOf(packed.data);
   const tensors = new Map();
   let at = 0;
-  const take = (Kind, count) => {
-    const size = Kind.BYTES_PER_ELEMENT;
-    if (at + count * size > bytes.length) throw new Error('the weights in this page are cut short');
-    const numbers = new Uint8Array(count * size); // whose first, second, ... bytes stand together in the data
-    for (let plane = 0; plane < size; plane += 1) {
-      for (let i = 0; i < count; i += 1) numbers[i * size + plane] = bytes[at + plane * count + i];
+  const take = (count, bits) => { // whole numbers, whose lowest bits stand together, then the second lowest, ...
+    const size = Math.ceil(count / 8);
+    if (at + bits * size > bytes.length) throw new Error('the weights in this page are cut short');
+    const numbers = new Uint32Array(count);
+    for (let bit = 0; bit < bits; bit += 1, at += size) {
+      for (let i = 0; i < count; i += 1) numbers[i] |= ((bytes[at + (i >> 3)] >> (i & 7)) & 1) << bit;
     }
-    at += count * size;
-    return new Kind(numbers.buffer);
+    return numbers;
   };
-  for (const { names, shape } of packed.tensors) {
+  for (const { names, shape, bits } of packed.tensors) {
     const count = shape.reduce((product, size) => product * size, 1);
     const width = shape[shape.length - 1];
-    const isWhole = packed.bits === 32 || shape.length === 1;
-    const scales = isWhole ? null : take(Float32Array, count / width);
-    const numbers = take(isWhole ? Float32Array : packed.bits === 16 ? Int16Array : Int8Array, count);
-    const values = isWhole ? numbers : Float32Array.from(numbers, (value, i) => value * scales[Math.floor(i / width)]);
+    const scales = bits === 32 ? null : new Float32Array(take(count / width, 32).buffer);
+    const numbers = take(count, bits);
+    const values = scales
+      ? Float32Array.from(numbers, (number, i) => (number - 2 ** (bits - 1)) * scales[Math.floor(i / width)])
+      : new Float32Array(numbers.buffer);
     for (const name of names) tensors.set(name, values);
   }
-  if (at !== bytes.length) throw new Error('the weights in this page do not fit their model');
+  if (Math.ceil(at / 4) * 4 !== bytes.length) throw new Error('the weights in this page do not fit their model');
   return new Model(packed, tensors);
+}
+
+// Four bytes in five characters.
+function bytesOf(text) {
+  const digits = new Map(Array.from('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;.=:?@^_`{|}~', (character, digit) => [character.charCodeAt(0), digit]));
+  const bytes = new DataView(new ArrayBuffer((text.length / 5) * 4));
+  for (let i = 0; i < text.length; i += 5) {
+    let number = 0;
+    for (let j = i; j < i + 5; j += 1) number = number * 85 + digits.get(text.charCodeAt(j));
+    if (!(number < 2 ** 32)) throw new Error('the weights in this page are damaged');
+    bytes.setUint32((i / 5) * 4, number);
+  }
+  return new Uint8Array(bytes.buffer);
 }
 
 class Model {

@@ -70,7 +70,7 @@ function createTokenizer(state) {
     return known.get(piece);
   }
 
-  const bytesOf = (symbol) => Uint8Array.from(symbol, (character) => BYTE_OF.get(character));
+  const spelled = (symbol) => Uint8Array.from(symbol, (character) => BYTE_OF.get(character));
 
   // The text of ids: PAD, BOS and EOS left out, UNK shown.
   function decode(list) {
@@ -81,7 +81,7 @@ function createTokenizer(state) {
     const parts = shown.slice(numTags).map((id) => (id < first ? shownUnknown : symbols[id - first]));
     let text = parts.join(isWord ? ' ' : '');
     if (isBpe) {
-      const bytes = parts.flatMap((part) => Array.from(part === shownUnknown ? [0xef, 0xbf, 0xbd] : bytesOf(part)));
+      const bytes = parts.flatMap((part) => Array.from(part === shownUnknown ? [0xef, 0xbf, 0xbd] : spelled(part)));
       text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.from(bytes));
     }
     if (!separator || !(numTags || text.includes('\t'))) return text;
@@ -96,7 +96,7 @@ function createTokenizer(state) {
       if (id < first) return `[${visible(tags[id - LABELS.length])}]`;
       const symbol = symbols[id - first];
       if (!isBpe) return visible(symbol);
-      const bytes = bytesOf(symbol);
+      const bytes = spelled(symbol);
       try {
         return visible(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
       } catch { // a part of a character
