@@ -29,13 +29,10 @@ class KeptWeights:
         return sorted(int(file.stem.removeprefix("weights-")) for file in self.folder.glob("weights-*.pt"))
 
     def keep(self, step: int, model: nn.Module, outputs: Sequence[str], references: Sequence[str]) -> None:
-        """Writes the weights of this step if there is a reason to; those of later steps go."""
-        steps = self.steps
-        for stale in [other for other in steps if other >= step]:
-            self._file(stale).unlink()
-        earlier = [other for other in steps if other < step]
+        """Writes the weights of this step if there is a reason to."""
         if sum(parameter.numel() for parameter in model.parameters()) > MOST_PARAMETERS:
             return
+        earlier = [other for other in self.steps if other < step]
         pairs = list(zip(outputs, references, strict=True))
         nearness = sum(Levenshtein.normalized_similarity(*pair) for pair in pairs) / len(pairs)
         if earlier:
@@ -46,6 +43,12 @@ class KeptWeights:
         weights = {name: tensor.detach().cpu().half() for name, tensor in model.state_dict().items()}
         write_checkpoint(self._file(step), {"nearness": nearness, "weights": weights})
         self._last = step, nearness
+
+    def forget_after(self, step: int) -> None:
+        """Drops those of later steps: a run that goes on from this one makes them anew."""
+        for later in self.steps:
+            if later > step:
+                self._file(later).unlink()
 
     def read(self, step: int) -> tuple[float, dict[str, Tensor]]:
         """How near the outputs of this step were to the references, 0 to 1, and its weights by name, float16.

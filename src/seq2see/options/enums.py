@@ -159,7 +159,7 @@ class AttentionFormat(Enum):
     """
 
     html = "html"
-    playground = "playground"
     svg = "svg"
     csv = "csv"
     terminal = "terminal"
+    playground = "playground"
