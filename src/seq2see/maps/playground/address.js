@@ -2,16 +2,19 @@
 //
 // {text, stage, beam, rank, off: [{kind, layer, head}], forced: [{kind, layer, head, query, key}], left: source positions,
 //  words: whether those are unseen or removed, kind, layer, head, query, key, keyEnd, rows, shows, place (output token),
-//  language, tour (number of the stop, or null)}
+//  scale, language, tour (number of the stop, or null)}
 // `query` is null when no cell is chosen, and 'any' until a drawing has picked one.
 
-const CHOICES = { kind: KINDS, rows: ['predicts', 'reads'], words: ['unseen', 'removed'], shows: ['this', 'difference'], language: ['en', 'zh'] };
+const CHOICES = {
+  kind: KINDS, rows: ['predicts', 'reads'], words: ['unseen', 'removed'], shows: ['this', 'difference'],
+  scale: ['linear', 'sqrt', 'row'], language: ['en', 'zh'],
+};
 const NO_CHANGES = { off: [], forced: [], left: [] };
 
 function firstState() {
   return {
     text: data.examples[0].source, stage: lastStage, beam: data.decode.beam_size || 1, rank: 0, ...NO_CHANGES, words: 'unseen',
-    kind: 'cross', layer: Infinity, head: 0, query: 'any', key: 0, keyEnd: 0, rows: 'predicts', shows: 'this', place: null,
+    kind: 'cross', layer: Infinity, head: 0, query: 'any', key: 0, keyEnd: 0, rows: 'predicts', shows: 'this', scale: 'linear', place: null,
     language: /^zh/i.test(navigator.language) ? 'zh' : 'en', tour: null,
   };
 }
@@ -52,6 +55,7 @@ function writeAddress(state) {
   if (Number.isInteger(state.query)) parts.set('cell', `${state.query + 1}.${state.key + 1}`);
   set('rows', state.rows, 'predicts');
   set('shows', state.shows, 'this');
+  set('scale', state.scale, 'linear');
   if (state.place !== null) parts.set('token', state.place + 1);
   parts.set('language', state.language);
   if (state.tour !== null) parts.set('tour', state.tour + 1);

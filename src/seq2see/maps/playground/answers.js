@@ -52,7 +52,7 @@ async function answerTo({ text, stage, beam, off, forced, left, words }) {
   const hypotheses = search(model, source, {
     beamSize: beam, lengthPenalty: data.decode.length_penalty ?? 1, maxLength: lengthLimit(data.limits, ids.length), changes,
   });
-  return { typed, kept, ids, source, hypotheses, milliseconds: performance.now() - began };
+  return { text, typed, kept, ids, source, hypotheses, milliseconds: performance.now() - began };
 }
 
 const textOf = (hypothesis) => tokenizers.target.decode(hypothesis.ids);
@@ -69,8 +69,10 @@ function matrixOf({ source, ids }, hypothesis, { kind, layer, head }) {
 }
 
 // The typed tokens that a click leaves out together: a word, if the text has spaces, else a token; the end is one, too.
-function wordsOf(typed) {
-  const labels = tokenizers.source.tokens(typed);
+function wordsOf({ typed, text }) {
+  const pieces = data.source.kind === 'word' ? text.split(/\s+/u).filter(Boolean) : Array.from(text);
+  const isWhole = pieces.length === typed.length - 1; // a token for each: an unknown one is shown as it was typed
+  const labels = tokenizers.source.tokens(typed).map((label, place) => (typed[place] === UNK && isWhole ? pieces[place] : label));
   const isSpaced = data.source.kind !== 'word' && labels.some((label) => label.startsWith('\u2423'));
   const words = [];
   labels.forEach((label, place) => {

@@ -44,8 +44,30 @@ function drawEntry(view, app) {
   const choose = (words) => app.change({ words });
   keepingFocus(byId('left-out'), () => segments(byId('left-out'), ['unseen', 'removed'].map((name) => [name, say(name)]), state.words, choose));
   byId('left-out').hidden = !state.left.length;
-  const words = answer ? wordsOf(answer.typed) : [];
-  keepingFocus(byId('words'), () => byId('words').replaceChildren(...words.map((word, i) => wordChip(word, i, words, state, app))));
+  const words = answer ? wordsOf(answer) : [];
+  drawChips(byId('words'), words.map((word, i) => wordChip(word, i, words, state, app)));
+}
+
+// One of them is reached by Tab, the others from it by arrows.
+function drawChips(box, chips) {
+  const at = clamp(box.dataset.at, 0, Math.max(0, chips.length - 1));
+  chips.forEach((chip, i) => { chip.tabIndex = i === at ? 0 : -1; });
+  keepingFocus(box, () => box.replaceChildren(...chips));
+}
+
+function moveChip(event) {
+  const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const box = event.currentTarget;
+  const chips = [...box.children];
+  const at = chips.indexOf(event.target);
+  if (!move || at < 0) return;
+  event.preventDefault();
+  const isMirrored = getComputedStyle(box).direction === 'rtl';
+  const to = clamp(at + (isMirrored ? -move : move), 0, chips.length - 1);
+  box.dataset.at = to;
+  chips[at].tabIndex = -1;
+  chips[to].tabIndex = 0;
+  chips[to].focus();
 }
 
 // The end can be unseen but not removed; the last word that is there stays.
@@ -56,8 +78,8 @@ function wordChip({ text, places, known }, i, words, state, app) {
   const fixed = (isEnd && state.words === 'removed') || (!isOut && seen.length === 1);
   return element('button', {
     type: 'button', class: `chip${isEnd ? ' special' : ''}${known ? '' : ' unknown'}`, 'data-value': `word ${i}`, 'aria-pressed': String(isOut),
-    'aria-label': say('leaveOut', text), title: known ? null : say('unknown'), disabled: fixed,
-    onclick: () => app.change({ left: isOut ? state.left.filter((place) => !places.includes(place)) : [...state.left, ...places] }),
+    'aria-label': say('leaveOut', text), title: known ? null : say('unknown'), 'aria-disabled': fixed ? 'true' : null,
+    onclick: () => !fixed && app.change({ left: isOut ? state.left.filter((place) => !places.includes(place)) : [...state.left, ...places] }),
   }, text || '\u00a0');
 }
 
@@ -73,7 +95,7 @@ function drawTokens(view, app) {
       onclick: () => app.change({ place: state.place === i ? null : i, ...(state.kind === 'encoder' ? {} : app.rowOf(i)) }),
     }, element('span', {}, labels[i]), bar);
   });
-  keepingFocus(byId('tokens'), () => byId('tokens').replaceChildren(...chips));
+  drawChips(byId('tokens'), chips);
 }
 
 // What the output is compared with, each only where it is another question.
@@ -123,7 +145,9 @@ function drawHeads(view, app) {
     cell.classList.toggle('is-off', isOff);
     look.setAttribute('aria-pressed', String(headMark(state) === cell.dataset.head));
     toggle.setAttribute('aria-checked', String(!isOff));
-    paintSmall(look.firstChild, matrixOf(view.answer, view.hypothesis, place), 'linear');
+    look.tabIndex = headMark(state) === cell.dataset.head ? 0 : -1;
+    toggle.tabIndex = look.tabIndex;
+    paintSmall(look.firstChild, matrixOf(view.answer, view.hypothesis, place), state.scale);
   }
   for (const toggle of box.querySelectorAll('.layer-switch')) {
     const heads = headsOf(model, toggle.dataset.value.split(' ')[1].split('.'));
@@ -151,11 +175,23 @@ function headCell(place, app) {
   const name = say('full', place);
   return element('div', { class: 'head-cell', 'data-head': headMark(place) },
     element('button', {
-      type: 'button', class: 'thumb', 'aria-label': name, 'data-value': `look ${headMark(place)}`, onclick: () => app.change({ ...place, query: 'any' }),
+      type: 'button', class: 'thumb', 'aria-label': name, 'data-value': `look ${headMark(place)}`, onclick: () => app.change({ ...place, query: 'any' }), onkeydown: (event) => moveHead(event, app),
     }, element('canvas', { class: 'small', 'aria-hidden': 'true' })),
     element('button', {
       type: 'button', class: 'switch', role: 'switch', 'aria-label': name, 'data-value': `switch ${headMark(place)}`, onclick: () => app.switchHeads([place]),
     }, `H${place.head + 1}`));
+}
+
+// Arrows choose the next head, over all kinds.
+function moveHead(event, app) {
+  const columns = Number(event.target.closest('.head-row').style.getPropertyValue('--columns'));
+  const move = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[event.key];
+  if (!move) return;
+  event.preventDefault();
+  const all = [...byId('thumbs').querySelectorAll('.thumb')];
+  const to = all[clamp(all.indexOf(event.target) + move, 0, all.length - 1)];
+  to.focus();
+  to.click();
 }
 
 function drawPlate(view, app, plate) {
@@ -166,9 +202,32 @@ function drawPlate(view, app, plate) {
   byId('rows').hidden = state.kind === 'encoder';
   keepingFocus(byId('shows'), () => segments(byId('shows'), ['this', 'difference'].map((name) => [name, say(name)]), view.shows, pick('shows')));
   byId('shows').hidden = !view.otherMatrix;
+  keepingFocus(byId('scale'), () => segments(byId('scale'), CHOICES.scale.map((name) => [name, say(name)]), state.scale, pick('scale')));
+  byId('legend').replaceChildren(legend(view.shown, state.scale));
+  byId('marks').replaceChildren(...(view.judged ? [markKey(say('forcedMark'))] : []));
   plate.draw(view);
   byId('plate').setAttribute('aria-label', byId('plate-title').textContent);
 }
+
+function legend(matrix, scale) {
+  const canvas = element('canvas', { width: 256, height: 1, 'aria-hidden': 'true' });
+  const image = new ImageData(256, 1);
+  const [less, more] = rampsOf(matrix);
+  for (let i = 0; i < 256; i += 1) {
+    image.data.set([...(matrix.signed ? (i < 128 ? less : more)[Math.min(255, Math.abs(2 * i - 255))] : more[i]), 255], 4 * i);
+  }
+  canvas.getContext('2d').putImageData(image, 0, 0);
+  const ends = scale === 'row' ? [[0, '0'], [1, say('largest')]] : [0, scale === 'sqrt' ? 0.25 : 0.5, 1].map((value) => [strength(value, scale), String(value)]);
+  const ticks = matrix.signed ? [[0, '\u2212'], [0.5, '0'], [1, '+']] : ends;
+  return element('div', { class: 'gradient' }, canvas, element('div', { class: 'legend-ticks' }, ...ticks.map(([place, label]) => {
+    const tick = element('span', {}, label);
+    tick.style.left = `${100 * place}%`;
+    return tick;
+  })));
+}
+
+const markKey = (text) => element('span', { class: 'swatch' },
+  svg('svg', { width: 15, height: 15, 'aria-hidden': 'true' }, truthMark('hit', 7.5, 7.5, 3.6)), text);
 
 // The chosen cell as a sentence.
 function sentence({ state, shown, queryLabels, keyLabels }) {
@@ -194,7 +253,7 @@ function drawReading(view, app) {
 
 function drawChanges(view, app) {
   const { state, answer } = view;
-  const words = wordsOf(answer.typed);
+  const words = wordsOf(answer);
   const source = tokenizers.source.tokens(answer.typed);
   const target = [...view.labels];
   const label = (labels, place) => (place in labels ? labels[place] : say('place', place));
@@ -216,8 +275,10 @@ function drawChanges(view, app) {
   const items = list.map(([text, undo], i) => element('li', {}, element('span', {}, capital(text)), element('button', {
     type: 'button', 'aria-label': say('undo', text), 'data-value': `undo ${i}`, onclick: undo,
   }, '\u00d7')));
+  const hadFocus = byId('changes').contains(document.activeElement);
   keepingFocus(byId('changes'), () => byId('changes').replaceChildren(...(items.length ? items : [element('li', { class: 'nothing' }, say('none'))])));
   byId('reset').hidden = !items.length;
+  if (hadFocus && !byId('changes').contains(document.activeElement)) byId(items.length ? 'reset' : 'plate').focus({ preventScroll: true });
 }
 
 function drawCandidates({ state, hypothesis, labels }) {

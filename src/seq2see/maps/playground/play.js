@@ -56,6 +56,9 @@ function createApp() {
     async visit(tour, keepsView = false) {
       state = { ...state, tour };
       if (tour === null) return draw();
+      turn += 1; // what is being drawn is not waited for
+      mark('turn', turn);
+      clearTimeout(timer);
       drawTour({ state }, found.get(tour));
       if (!found.has(tour)) found.set(tour, await STOPS[tour]());
       if (state.tour !== tour) return null; // gone on
@@ -152,9 +155,16 @@ async function makeView(state) {
     example: data.examples.find(({ source }) => source === fitted.text) || null,
     queryLabels: fitted.kind === 'encoder' ? sourceLabels : outputLabels,
     keyLabels: fitted.kind === 'decoder' ? readLabels(labels) : sourceLabels,
-    judged: null, step: data.stages[fitted.stage],
-    state: { ...next, ...cellOf(next, shown), drawing: 'map', scale: 'linear', truth: false },
+    judged: shown.signed ? null : forcedCells(fitted, answer), step: data.stages[fitted.stage],
+    state: { ...next, ...cellOf(next, shown), drawing: 'map', truth: true },
   };
+}
+
+// The cells of the shown map where a row was made to look, as the heatmap marks cells; null if there are none.
+function forcedCells({ kind, layer, head, forced }, { kept }) {
+  const hits = forced.filter((own) => headMark(own) === headMark({ kind, layer, head })).map(({ query, key }) => [
+    kind === 'encoder' ? kept.indexOf(query) : query, kind === 'decoder' ? key : kept.indexOf(key)]).filter((cell) => !cell.includes(-1));
+  return hits.length ? { hits, missed: [], wrong: [] } : null;
 }
 
 // Two maps can be subtracted where their rows and columns are the same tokens.
@@ -219,6 +229,7 @@ function wire(app, view, plate, read) {
     app.change({});
   });
   wireMap(app, view, plate);
+  for (const id of ['words', 'tokens']) byId(id).addEventListener('keydown', moveChip);
   document.addEventListener('keydown', (event) => event.key === 'Escape' && app.change({ query: null, place: null }));
   systemIsDark.addEventListener('change', () => app.change({}));
   window.addEventListener('resize', whenQuiet(80, () => app.change({})));

@@ -79,7 +79,7 @@ async function headOff() {
   const began = performance.now();
   const model = await modelOf(lastStage);
   const places = ['cross', 'decoder', 'encoder'].flatMap((kind) => Array.from({ length: model.layers[kind] * model.heads }, (_, i) => (
-    { kind, layer: Math.floor(i / model.heads), head: i % model.heads, changed: 0, shown: null })));
+    { kind, layer: Math.floor(i / model.heads), head: i % model.heads, changed: 0, source: null })));
   let sentences = 0;
   for (const { source } of examplesWith(() => true)) {
     if (sentences && !inTime(began)) break;
@@ -90,7 +90,7 @@ async function headOff() {
       const after = textOf((await best({ ...plainly(source), off: [{ kind, layer, head }] })).hypothesis);
       if (after !== before) {
         own.changed += 1;
-        own.shown ||= { source, before, after };
+        own.source ??= source;
       }
       await pause();
     }
@@ -99,15 +99,18 @@ async function headOff() {
   const { kind, layer, head, changed } = most;
   const place = { kind, layer, head };
   return {
-    view: { text: (most.shown || data.examples[0]).source, off: [place], ...place },
-    found: { ...most.shown, place, changed, tried: places.length, sentences },
+    view: { text: most.source ?? data.examples[0].source, off: [place], ...place },
+    found: { place, changed, tried: places.length, sentences },
   };
 }
+
+const isKnownWrong = ({ group }) => group === 'wrong';
 
 async function wrongOutput() {
   const began = performance.now();
   let references = 0;
-  for (const { source, reference } of data.examples.filter((own) => own.reference !== null)) {
+  const examples = data.examples.filter(({ reference }) => reference !== null);
+  for (const { source, reference } of examples.sort((one, other) => isKnownWrong(other) - isKnownWrong(one))) {
     if (references && !inTime(began)) break;
     references += 1;
     const { answer, hypothesis } = await best(plainly(source));

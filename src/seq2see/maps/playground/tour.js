@@ -2,6 +2,7 @@
 // found is a function of it.
 
 const q = (text) => `\u201c\u2068${text}\u2069\u201d`; // isolated, whichever way it is written
+const short = (text) => (text.length > 48 ? `${text.slice(0, 45).trimEnd()}\u2026` : text);
 const one = (count, word) => `${thousands(count)} ${word}${count === 1 ? '' : 's'}`;
 
 const WORDS = {
@@ -28,6 +29,7 @@ const WORDS = {
     full: ({ kind, layer, head }) => `${WORDS.en.kindTitle[kind].toLowerCase()}, ${WORDS.en.head(layer, head)}`,
     rowsLabel: 'A row is named for what it', predicts: 'predicts', reads: 'reads',
     showsLabel: 'The map shows', this: 'this', difference: 'difference',
+    scaleLabel: 'Scale of colours', linear: '0 to 1', sqrt: 'root', row: 'by row', largest: 'row\u2019s largest',
     plateKeys: 'Arrow keys move the chosen cell; Enter makes its row look only there.',
     reading: 'The chosen cell',
     at: (label) => `at ${q(label)}`, predicting: (label) => `when predicting ${q(label)}`, afterReading: (label) => `when reading ${q(label)}`,
@@ -37,7 +39,7 @@ const WORDS = {
     later: (head, when, key) => `${head}: ${when}, ${q(key)} cannot be seen; it comes later.`,
     chooseCell: 'Choose a cell to read it.',
     look: 'Make this row look only here', lookTitle: 'Enter, double click, or drag along the row',
-    changes: 'Changes in force', none: 'None. Everything is as it was trained.', reset: 'Undo all', undo: (change) => `undo: ${change}`,
+    forcedMark: 'made to look here', changes: 'Changes in force', none: 'None. Everything is as it was trained.', reset: 'Undo all', undo: (change) => `undo: ${change}`,
     isOff: (name) => `${name} off`, isForced: (name, query, key) => `${name}: ${q(query)} looks at ${q(key)}`,
     isUnseen: (word) => `${q(word)} unseen`, isRemoved: (word) => `${q(word)} removed`, isStage: (name) => `as it was at ${name}`,
     place: (place) => `place ${place + 1}`,
@@ -54,7 +56,7 @@ const WORDS = {
       + ' Earlier stages are held in fewer bits. Nothing is fetched and nothing leaves this page.',
     notesChanges: 'A head that is off adds nothing to its layer. A row that is made to look elsewhere puts all of its weight there. An unseen word stays in the sentence, but no head of the encoder or of cross-attention may look at it; a removed one was never there.',
     notesAttention: 'Attention is where a head reads from, not the reason for an output. What changes when you change it comes nearer to a reason, and even that is a lower bound where heads stand in for each other.',
-    keysTitle: 'Keys', keys: [['arrows', 'in the map: the chosen cell'], ['Enter', 'in the map: this row looks only here'], ['Tab', 'to everything else'], ['Esc', 'choose nothing']],
+    keysTitle: 'Keys', keys: [['arrows', 'in the map: the chosen cell; among heads, words and tokens: the next one'], ['Enter', 'in the map: this row looks only here'], ['Tab', 'to everything else'], ['Esc', 'choose nothing']],
     theme: { '': 'Auto', light: 'Light', dark: 'Dark' }, themeLabel: (name) => `Colours: ${name}`,
     looking: 'Looking for an example \u2026', stop: (at, of) => `Stop ${at} of ${of}`,
   },
@@ -81,6 +83,7 @@ const WORDS = {
     full: ({ kind, layer, head }) => `${WORDS.zh.kindTitle[kind]}${WORDS.zh.head(layer, head)}`,
     rowsLabel: '每行标的是', predicts: '要写的词', reads: '刚读的词',
     showsLabel: '图中显示', this: '当前', difference: '变化',
+    scaleLabel: '颜色刻度', linear: '0 到 1', sqrt: '开方', row: '按行', largest: '该行最大值',
     plateKeys: '方向键移动所选的格子；按回车，让这一行只看这里。',
     reading: '所选的格子',
     at: (label) => `在${q(label)}处`, predicting: (label) => `要写${q(label)}时`, afterReading: (label) => `读到${q(label)}时`,
@@ -90,7 +93,7 @@ const WORDS = {
     later: (head, when, key) => `${head}：${when}，${q(key)}还没写出来，看不到。`,
     chooseCell: '选一个格子，这里会说明它的意思。',
     look: '让这一行只看这里', lookTitle: '也可以按回车、双击，或沿着这一行拖动',
-    changes: '已做的改动', none: '还没有。一切都和训练好时一样。', reset: '全部撤销', undo: (change) => `撤销：${change}`,
+    forcedMark: '被指定看这里', changes: '已做的改动', none: '还没有。一切都和训练好时一样。', reset: '全部撤销', undo: (change) => `撤销：${change}`,
     isOff: (name) => `关掉${name}`, isForced: (name, query, key) => `${name}：${q(query)}只看${q(key)}`,
     isUnseen: (word) => `看不见${q(word)}`, isRemoved: (word) => `删掉${q(word)}`, isStage: (name) => `回到${name}`,
     place: (place) => `第 ${place + 1} 个位置`,
@@ -107,7 +110,7 @@ const WORDS = {
       + '较早阶段的权重位数更少。页面不联网，你输入的内容也不会离开这里。',
     notesChanges: '关掉的头不再给所在的层贡献任何东西。被改了方向的那一行，全部权重都放到你指定的地方。看不见的词还在句子里，只是编码器和交叉注意力的头都不能看它；删掉的词则从来没有出现过。',
     notesAttention: '注意力说的是一个头从哪里读，并不是输出的原因。动手改一改，看结果怎么变，才更接近原因；不过头与头可以互相顶替，所以看到的影响只会偏小。',
-    keysTitle: '按键', keys: [['方向键', '在图中移动所选的格子'], ['回车', '在图中：让这一行只看这里'], ['Tab', '到其他地方'], ['Esc', '取消选择']],
+    keysTitle: '按键', keys: [['方向键', '在图中移动所选的格子；在头、词、词元之间移动'], ['回车', '在图中：让这一行只看这里'], ['Tab', '到其他地方'], ['Esc', '取消选择']],
     theme: { '': '自动', light: '浅色', dark: '深色' }, themeLabel: (name) => `颜色：${name}`,
     looking: '正在找合适的例子……', stop: (at, of) => `第 ${at} 站，共 ${of} 站`,
   },
@@ -118,7 +121,7 @@ const TOUR = {
   en: [
     ['Before and after training', (found) => (found.isAlone
       ? `This file holds the trained model only, so there is no before to show. It answers ${q(found.source)} with ${q(found.after)}.`
-      : `Before its first step of training, the model answers ${q(found.source)} with ${q(found.before || '(nothing)')}: its numbers are random. `
+      : `Before its first step of training, the model answers ${q(found.source)} with ${q(short(found.before) || '(nothing)')}: its numbers are random. `
         + `Push the slider \u201cTraining\u201d to the right end: after ${one(found.step, 'step')} it writes ${q(found.after)}${found.isRight ? ', which is right' : ''}. `
         + 'Look at the maps on the way. No line of the program changes between the two, only the numbers inside it.')],
     ['Rows read and predict', (found) => `A row of this map is one moment of writing. In the marked one the decoder has just read ${q(found.read)} and is about to write ${q(found.written)}. `
@@ -126,7 +129,7 @@ const TOUR = {
       + 'The row can be named for what it predicts or for what it reads: press \u201creads\u201d above the map. The names move by one, the picture stays.'],
     ['A head off', (found) => (found.changed
       ? `We switched off each of ${found.tried} heads in turn. The one that counts most is ${WORDS.en.full(found.place)}: without it, ${one(found.changed, 'output')} of ${found.sentences} came out differently. `
-        + `It is off now, and instead of ${q(found.before)} the model writes ${q(found.after)}. Switch it on again by its dot, and try others: none is missed more.`
+        + `It is off now: what the model writes differently is marked in the output, and what it wrote with the head stands below. Switch it on again by its dot, and try others: none is missed more.`
       : `We switched off each of ${found.tried} heads in turn, and none of ${one(found.sentences, 'output')} changed: here heads stand in for each other. `
         + `${WORDS.en.full(found.place)} is off now, and nobody misses it. Switch off a whole layer (L1, L2, \u2026) and see when the output breaks.`)],
     ['A wrong output', (found) => {
@@ -146,7 +149,7 @@ const TOUR = {
   zh: [
     ['训练前和训练后', (found) => (found.isAlone
       ? `这个文件里只有训练好的模型，没有训练前的样子可看。它把${q(found.source)}写成了${q(found.after)}。`
-      : `一步都还没训练时，看到${q(found.source)}，模型写的是${q(found.before || '（空）')}，因为它的参数全是随机数。`
+      : `一步都还没训练时，看到${q(found.source)}，模型写的是${q(short(found.before) || '（空）')}，因为它的参数全是随机数。`
         + `把“训练进度”滑块拖到最右边：训练 ${thousands(found.step)} 步以后，它写出了${q(found.after)}${found.isRight ? '，完全正确' : ''}。`
         + '拖的时候留意那些图。前后两个模型，程序一行没改，变的只是里面的数字。')],
     ['一行：读到什么，要写什么', (found) => `图中的每一行，是写到某处的一瞬间。在标出的这一行，解码器刚读完${q(found.read)}，正要写${q(found.written)}；`
@@ -154,7 +157,7 @@ const TOUR = {
       + '一行既可以用要写的词来标，也可以用刚读的词来标。点图上方的“刚读的词”试试：名字错开一格，图还是那张图。'],
     ['关掉一个头', (found) => (found.changed
       ? `我们把 ${found.tried} 个头轮流关掉，影响最大的是${WORDS.zh.full(found.place)}：少了它，${found.sentences} 句里有 ${found.changed} 句的输出变了。`
-        + `现在它就关着，原来的${q(found.before)}成了${q(found.after)}。点它的圆点重新打开，再关别的头试试：没有哪个比它更要紧。`
+        + `现在它就关着：输出里标出的是变了的词，下面是关掉之前写的。点它的圆点重新打开，再关别的头试试：没有哪个比它更要紧。`
       : `我们把 ${found.tried} 个头轮流关掉，${found.sentences} 句输出一句也没变：在这个模型里，头与头可以互相顶替。`
         + `现在${WORDS.zh.full(found.place)}关着，结果照旧。试试关掉整整一层（L1、L2……），看什么时候会出错。`)],
     ['写错的一句', (found) => {
