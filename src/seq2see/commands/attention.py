@@ -29,6 +29,11 @@ KEYS = {  # of the three things to look at, and what goes with each
     "run": (*MAP_KEYS, "step"),
     "gold": ("hypothesis", "reverse"),
 }
+PAGES = {  # what is opened in a browser, and where it goes if nobody says
+    AttentionFormat.html: "attention.html",
+    AttentionFormat.svg: "attention.svg",
+    AttentionFormat.playground: "playground.html",
+}
 MAX_LINES = 200  # in one page
 MOST_ABLATED = 32  # lines; with more, what each head is worth takes longer than all the rest
 
@@ -47,17 +52,18 @@ def attention(options: AttentionOptions) -> Path | None:
     if options.gold is not None:
         print("\n".join(_scored_links(options)))
         return None
-    log, choice, title = _log(options)
-    is_picture = options.format in (AttentionFormat.html, AttentionFormat.svg)
-    if options.format is AttentionFormat.html:
-        content = page.render(log, title=title, view=choice.view, other=_other(options))
+    if options.format is AttentionFormat.playground:
+        from seq2see.commands.attention_playground import playground_of  # which the other formats do not need
+
+        given = None if options.input is None else read_texts(options.input, options.target)
+        content, note = playground_of(options, given)
     else:
-        write = {AttentionFormat.csv: csv_table, AttentionFormat.svg: svg_figure, AttentionFormat.terminal: in_terminal}
-        content = write[options.format](labelled_maps(log, choice), choice)
-    output = options.output or (f"attention.{options.format.value}" if is_picture else None)
+        log, choice, title = _log(options)
+        content, note = _content(options, log, choice, title), str(choice)
+    output = options.output or PAGES.get(options.format)
     if output is None:
         if options.format is AttentionFormat.csv:
-            print(choice, file=sys.stderr)
+            print(note, file=sys.stderr)
         sys.stdout.write(content)
         sys.stdout.flush()
         return None
@@ -65,10 +71,17 @@ def attention(options: AttentionOptions) -> Path | None:
         write_text(Path(output), content)
     except OSError as error:
         raise ValueError(f"output: {output} cannot be written ({error.strerror}): name another file") from error
-    print(f"open {output}" if is_picture else output)
+    print(f"open {output}" if options.format in PAGES else output)
     if options.format is not AttentionFormat.html:
-        print(choice)
+        print(note)
     return Path(output)
+
+
+def _content(options: AttentionOptions, log: AttentionLog, choice: Choice, title: str) -> str:
+    if options.format is AttentionFormat.html:
+        return page.render(log, title=title, view=choice.view, other=_other(options))
+    write = {AttentionFormat.csv: csv_table, AttentionFormat.svg: svg_figure, AttentionFormat.terminal: in_terminal}
+    return write[options.format](labelled_maps(log, choice), choice)
 
 
 def _check(options: AttentionOptions) -> None:
@@ -82,6 +95,15 @@ def _check(options: AttentionOptions) -> None:
         if getattr(options, name) not in (None, False):
             owners = " or ".join(f"{owner}=" for owner, keys in KEYS.items() if name in keys)
             raise ValueError(f"{name}= is for {owners}, and {chosen[0]}= is set: leave out one of them")
+    is_playground = options.format is AttentionFormat.playground
+    if is_playground and chosen[0] != "ckpt":
+        raise ValueError(f"format=playground runs a checkpoint's model: set ckpt= in the place of {chosen[0]}=")
+    for name in ("layer", "head", "norms") if is_playground else ("float32",):
+        if getattr(options, name) not in (None, False):
+            owner = "other formats" if is_playground else "format=playground"
+            raise ValueError(f"{name}= is for {owner}, and format={options.format.value} is set: leave out one of them")
+    if is_playground and options.target is not None and options.input is None:
+        raise ValueError("target= has a target for each line of input=: set input= too")
     if options.gold is not None and options.hypothesis is None:
         raise ValueError("hypothesis is missing: name the file of links that gold= is to score")
 

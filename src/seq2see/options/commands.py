@@ -245,13 +245,15 @@ class AttentionOptions:
     run: Any = None  # a run folder whose log is shown, or two: the second one's is compared with
     input: str | None = None  # None: standard input
     target: str | None = None  # a file with a target for each line of the input; None: what the model writes, alone
-    output: str | None = None  # None: attention.html or .svg in the working directory; standard output for the others
+    output: str | None = None  # None: attention.html, .svg or playground.html here; standard output for the others
     format: AttentionFormat = AttentionFormat.html
     kind: AttentionKind = AttentionKind.cross
     layer: int | None = None  # from 1; None: that of the head that aligns best, or the last one
     head: int | None = None  # from 1; None: the mean of the layer's heads, or the head that aligns best
     step: int | None = None  # of a run's log; None: the last one that is stored
     norms: bool = False  # norm-weighted maps in the place of weights
+    float32: bool = False  # a playground's weights as they are, in twice the room
+    stages: bool = True  # a playground also holds the model before training and half-way
     gold: str | None = None  # a file of true links: those of `hypothesis` are scored
     hypothesis: str | None = None  # a file of links, or what translate.py writes as tsv or jsonl
     reverse: str | None = None  # the same of the other direction

@@ -6,6 +6,7 @@ from seq2see.data import Batch
 from seq2see.maps import AttentionLog
 from seq2see.maps.ablation import head_effects
 from seq2see.maps.capture import snapshot
+from seq2see.maps.kept_weights import KeptWeights
 from seq2see.maps.measures import summary
 from seq2see.maps.store import room_for
 from seq2see.training.module import TrainingModule, epoch_of
@@ -30,6 +31,7 @@ class LogAttention:
         self.batch = batch
         self.every_n_steps = every_n_steps
         self.is_whole = room_for(log.examples, log.model, log.max_megabytes).is_whole
+        self.weights = None if log.folder is None else KeptWeights(log.folder)
 
     def is_due(self, step: int, *, is_last: bool) -> bool:
         """Whether to store after this many optimiser steps, before a validation."""
@@ -49,15 +51,18 @@ class LogAttention:
         is_whole = self.is_whole or step == 0 or is_last
         maps, hypotheses = snapshot(model, self.batch, limit=module.length_limit, is_whole=is_whole)
         said = [[*tokenizer.tokens(own.ids), *["<eos>"] * own.ended] for own in hypotheses] if is_whole else None
+        outputs = [tokenizer.decode(own.ids) for own in hypotheses]
         self.log.append(
             step,
             maps,
             epoch=epoch_of(trainer),
             scores=scores,
-            hypotheses=[tokenizer.decode(own.ids) for own in hypotheses],
+            hypotheses=outputs,
             hypothesis_tokens=said,
             effects=head_effects(model, self.batch) if step == 0 or is_last else None,
         )
+        if self.weights is not None:
+            self.weights.keep(step, model, outputs, [example.reference or "" for example in self.log.examples])
         numbers = summary([row for row in self.log.measures() if row.step == step])
         for logger in trainer.loggers:
             logger.log_metrics(numbers, step=step)
