@@ -82,6 +82,7 @@ class Case:
     flags: Flags  # of the output's map
     unattended: tuple[str, ...]  # source words that are never attended to
     hypotheses: tuple[Found, ...] = ()  # all of the beam, best first, the output among them; empty without a beam
+    causes: Mapping[str, Any] | None = None  # what source words do to the output, as `causes.for_page` gives it
 
 
 def render(cases: Sequence[Case], *, about: Mapping[str, Any], title: str = "Outputs and their attention") -> str:
@@ -91,7 +92,8 @@ def render(cases: Sequence[Case], *, about: Mapping[str, Any], title: str = "Out
         cases: at least one.
         about: `name` of the split, `step`, `choice` (how the cases were chosen, in words), `layer` and `head` (0-based;
             None: the mean) of the flags' attention, `flags`: what stands in the JSON file about them, `beam`
-            (hypotheses followed at a time) and `penalty` (the length penalty of their ranking).
+            (hypotheses followed at a time) and `penalty` (the length penalty of their ranking), and `causes`: what
+            `causes.agreement` found, if it was asked.
         title: what the browser's tab shows.
     """
     layers, heads = cases[0].output.cross.shape[:2]
@@ -146,6 +148,7 @@ def _case(case: Case) -> dict[str, Any]:
             }
             for own in case.hypotheses
         ],
+        "causes": case.causes,
         "maps": page.pack([case.output.cross, case.reference.cross]),
     }
 
