@@ -7,6 +7,7 @@ Examples:
   python scripts/attention.py ckpt=RUN input=in.txt format=svg layer=2 head=1
   python scripts/attention.py run=RUN output=maps.html                 every logged step
   python scripts/attention.py run=RUN format=terminal step=200 layer=2 head=1
+  python scripts/attention.py ckpt=RUN input=in.txt twin=changed.txt   which heads carry a change
   python scripts/attention.py gold=true.txt hypothesis=out.tsv         precision, recall, error rate
   python scripts/attention.py gold=true.txt hypothesis=a.txt reverse=b.txt
 
@@ -22,6 +23,11 @@ Settings:
   step=            of run=: a step that it logged; unset: the last
   norms=false      true: norm-weighted maps, what each token adds to the output, for weights
                    with format=html, kind, layer, head, step and norms are what the page opens with
+  twin=            a file with each line of the input changed in one word, into as many tokens; or
+                   auto: a change is looked for. What one head gives for the line is put into the
+                   model's run on its twin: which share of the difference comes back?
+  causes=false     true, with format=html: what each source word does to each target token, left out
+                   of the source or hidden from one head, one layer, all cross attention
   output=          unset: attention.html or attention.svg here; csv and terminal are printed
   decode.beam_size=  ...    unset: as the run decoded
   accelerator=auto or cpu, gpu

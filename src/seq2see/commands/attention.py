@@ -20,15 +20,18 @@ from seq2see.maps.attended import CrossHead, aligning_head, dimensions_of, label
 from seq2see.maps.capture import capture, with_outputs
 from seq2see.maps.drawing import TITLES, Choice, csv_table, in_terminal, labelled_maps, svg_figure
 from seq2see.maps.links import LinkCounts, grow_diag_final_and, read_links, score_links
+from seq2see.maps.patching import twins_of
+from seq2see.maps.twins import twins_figure, twins_in_terminal, twins_page, twins_table
 from seq2see.options import AttentionFormat, AttentionKind, AttentionOptions
 
 MAP_KEYS = ("output", "layer", "head", "norms")
 KEYS = {  # of the three things to look at, and what goes with each
-    "ckpt": (*MAP_KEYS, "input", "target", "average"),
+    "ckpt": (*MAP_KEYS, "input", "target", "average", "twin", "causes"),
     "run": (*MAP_KEYS, "step"),
     "gold": ("hypothesis", "reverse"),
 }
 MAX_LINES = 200  # in one page
+MOST_TWINS = 20  # lines with a twin, in one figure
 MOST_ABLATED = 32  # lines; with more, what each head is worth takes longer than all the rest
 
 
@@ -46,16 +49,11 @@ def attention(options: AttentionOptions) -> Path | None:
     if options.gold is not None:
         print("\n".join(_scored_links(options)))
         return None
-    log, choice, title = _log(options)
+    content, choice = _twins(options) if options.twin is not None else _maps(options)
     is_picture = options.format in (AttentionFormat.html, AttentionFormat.svg)
-    if options.format is AttentionFormat.html:
-        content = page.render(log, title=title, view=choice.view)
-    else:
-        write = {AttentionFormat.csv: csv_table, AttentionFormat.svg: svg_figure, AttentionFormat.terminal: in_terminal}
-        content = write[options.format](labelled_maps(log, choice), choice)
     output = options.output or (f"attention.{options.format.value}" if is_picture else None)
     if output is None:
-        if options.format is AttentionFormat.csv:
+        if options.format is AttentionFormat.csv and choice is not None:
             print(choice, file=sys.stderr)
         sys.stdout.write(content)
         sys.stdout.flush()
@@ -65,7 +63,7 @@ def attention(options: AttentionOptions) -> Path | None:
     except OSError as error:
         raise ValueError(f"output: {output} cannot be written ({error.strerror}): name another file") from error
     print(f"open {output}" if is_picture else output)
-    if options.format is not AttentionFormat.html:
+    if options.format is not AttentionFormat.html and choice is not None:
         print(choice)
     return Path(output)
 
@@ -83,6 +81,44 @@ def _check(options: AttentionOptions) -> None:
             raise ValueError(f"{name}= is for {owners}, and {chosen[0]}= is set: leave out one of them")
     if options.gold is not None and options.hypothesis is None:
         raise ValueError("hypothesis is missing: name the file of links that gold= is to score")
+    for name in ("target", "layer", "head", "norms", "causes") if options.twin is not None else ():
+        if getattr(options, name) not in (None, False):
+            raise ValueError(f"{name}= is for maps, and twin= looks at all layers and heads: leave out one of them")
+
+
+def _maps(options: AttentionOptions) -> tuple[str, Choice]:
+    """The maps that were asked for, as a file holds them."""
+    log, choice, title = _log(options)
+    if options.format is AttentionFormat.html:
+        return page.render(log, title=title, view=choice.view), choice
+    write = {AttentionFormat.csv: csv_table, AttentionFormat.svg: svg_figure, AttentionFormat.terminal: in_terminal}
+    return write[options.format](labelled_maps(log, choice), choice), choice
+
+
+def _twins(options: AttentionOptions) -> tuple[str, None]:
+    """Which heads carry the difference between each line and its twin."""
+    trained, file = _loaded(options), None if options.twin == "auto" else options.twin
+    lines = read_texts(options.input, file, key="twin")
+    if not 0 < len(lines) <= MOST_TWINS:
+        raise ValueError(f"input: {len(lines)} lines with text in them: give 1 to {MOST_TWINS}, one figure's worth")
+    found = {}
+    for line in lines:
+        try:
+            found[line.number] = twins_of(trained, line.source, line.target)
+        except ValueError as error:
+            raise ValueError(f"twin, line {line.number}: {error}") from error
+    if options.format is AttentionFormat.html:
+        return twins_page(found, options.input or "standard input"), None
+    write = {AttentionFormat.csv: twins_table, AttentionFormat.svg: twins_figure}
+    return write.get(options.format, twins_in_terminal)(found), None
+
+
+def _loaded(options: AttentionOptions) -> TranslationModel:
+    assert options.ckpt is not None
+    trained = load(options.ckpt, average=options.average)
+    trained.decode_as(options.decode)
+    trained.model.to(device_of(options.accelerator))
+    return trained
 
 
 def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
@@ -93,10 +129,7 @@ def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
         if not log.steps:
             raise ValueError(f"run: {path} has logged no maps: name another run")
         return log, choose(options, log, None), path.name
-    assert options.ckpt is not None
-    trained = load(options.ckpt, average=options.average)
-    trained.decode_as(options.decode)
-    trained.model.to(device_of(options.accelerator))
+    trained = _loaded(options)
     log = log_of(trained, read_texts(options.input, options.target))
     return log, choose(options, log, aligning_head(trained)), options.input or "standard input"
 
@@ -109,18 +142,20 @@ class Line(NamedTuple):
     target: str | None = None  # what the decoder is to be fed; None: what the model writes
 
 
-def read_texts(path: str | None, target: str | None) -> list[Line]:
+def read_texts(path: str | None, target: str | None, *, key: str = "target") -> list[Line]:
     """The lines of a file or of standard input with something in them, each with its target if there is such a file.
+
+    `key` is what names that file.
 
     Raises:
         ValueError: a file cannot be read, or the two have different numbers of lines.
     """
     sources = list(read_lines(path))
-    targets = [None] * len(sources) if target is None else list(read_lines(target, key="target"))
+    targets = [None] * len(sources) if target is None else list(read_lines(target, key=key))
     if len(targets) != len(sources):
         raise ValueError(
-            f"target: {target} has {len(targets)} lines, {path or 'standard input'} has {len(sources)}: give one "
-            "target for each line"
+            f"{key}: {target} has {len(targets)} lines, {path or 'standard input'} has {len(sources)}: give one "
+            f"{key} for each line"
         )
     lines = map(Line, range(1, len(sources) + 1), sources, targets)
     return [line for line in lines if line.source.strip()]

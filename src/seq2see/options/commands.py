@@ -245,6 +245,8 @@ class AttentionOptions:
     run: str | None = None  # a run folder whose log is shown
     input: str | None = None  # None: standard input
     target: str | None = None  # a file with a target for each line of the input; None: what the model writes, alone
+    twin: str | None = None  # a file with each line changed in one word, or auto: which heads carry the difference
+    causes: bool = False  # with format=html: what each source word does to each target token
     output: str | None = None  # None: attention.html or .svg in the working directory; standard output for the others
     format: AttentionFormat = AttentionFormat.html
     kind: AttentionKind = AttentionKind.cross
@@ -339,5 +341,5 @@ COMMANDS: dict[str, type] = {
 FIGURE_FORMATS = (".svg", ".png", ".pdf")
 COMPARE_FORMATS = (".csv", ".md", ".tex", ".html")
 PATH_KEYS = ("ckpt", "run", "run_dir", "resume", "init", "input", "output", "config", "against")
-PATH_KEYS += ("target", "gold", "hypothesis", "reverse")
+PATH_KEYS += ("target", "twin", "gold", "hypothesis", "reverse")
 PATH_KEYS += ("task.train", "task.valid", "task.test", "task.path")

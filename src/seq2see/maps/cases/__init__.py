@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from seq2see.maps import page
 
 FOLDER = Path(__file__).parent
-SCRIPTS = (page.FOLDER / "dom.js", page.FOLDER / "colour.js", FOLDER / "cases.js")
+SCRIPTS = tuple(page.FOLDER / name for name in ("dom.js", "colour.js", "causes.js"))
+SCRIPTS += (FOLDER / "causes.js", FOLDER / "cases.js")
 STYLES = (page.FOLDER / "viewer.css", FOLDER / "cases.css")
 SEEN = 0.2  # attention that a source word must get, summed over all rows, to count as looked at
 GRID = np.linspace(0, 1, 101)  # places in the source, from its beginning to its end

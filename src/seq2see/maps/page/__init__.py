@@ -25,7 +25,7 @@ from seq2see.maps.measures import MEASURES, baselines
 from seq2see.maps.store import StoredLog, densest_step
 
 # In the order in which they are joined into one script: what a file uses at load time stands above it.
-SCRIPTS = "dom.js data.js colour.js labels.js state.js heatmap.js lines.js heads.js reading.js".split()
+SCRIPTS = "dom.js data.js colour.js causes.js labels.js state.js heatmap.js lines.js heads.js reading.js".split()
 SCRIPTS += "timeline.js export.js controls.js main.js".split()
 
 FOLDER = Path(__file__).parent
@@ -37,6 +37,7 @@ def render(
     title: str = "Attention maps",
     max_megabytes: float = 8.0,
     view: Mapping[str, str | int] | None = None,
+    causes: Sequence[Mapping[str, object]] | None = None,
 ) -> str:
     """The page as HTML text, to be written as UTF-8.
 
@@ -49,6 +50,7 @@ def render(
         view: what the page shows when it is opened, named as in its address: `kind`, and any of `layer`, `head`,
             `pair` (from 1), `step` (which is kept whole, too), `cells` and so on. None: cross attention at the last
             step, of the head that aligns best if the true alignment is known. A view in the address goes before it.
+        causes: of each example what its source words cause (`maps.causes.for_page`), at the last step.
 
     Raises:
         ValueError: the log holds no step, or a step's file cannot be read.
@@ -85,6 +87,7 @@ def render(
         "measures": _measures(log, list(packed)),
         "baselines": {name: _number(value) for name, value in baselines(log.examples).items()},
         "maps": list(packed.values()),
+        "causes": causes,
     }
     scripts = [FOLDER / name for name in SCRIPTS]
     return assemble(FOLDER / "viewer.html", scripts=scripts, styles=[FOLDER / "viewer.css"], title=title, data=data)
