@@ -26,8 +26,9 @@ Settings:
   twin=            a file with each line of the input changed in one word, into as many tokens; or
                    auto: a change is looked for. What one head gives for the line is put into the
                    model's run on its twin: which share of the difference comes back?
-  causes=false     true, with format=html: what each source word does to each target token, left out
-                   of the source or hidden from one head, one layer, all cross attention
+  causes=          true: what each source word does to each target token, left out of the source or
+                   hidden from one head, one layer, all cross attention: under the maps of a page,
+                   or as a table (format=csv); unset: in a page, of a few short lines
   output=          unset: attention.html or attention.svg here; csv and terminal are printed
   decode.beam_size=  ...    unset: as the run decoded
   accelerator=auto or cpu, gpu

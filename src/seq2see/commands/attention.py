@@ -16,8 +16,9 @@ from seq2see.data.encoded import Texts
 from seq2see.decoding import TranslationModel, decode_sentences, device_of, load
 from seq2see.maps import AttentionLog, page
 from seq2see.maps.ablation import head_effects
-from seq2see.maps.attended import CrossHead, aligning_head, dimensions_of, labelled, labels_of
+from seq2see.maps.attended import Asked, CrossHead, aligning_head, dimensions_of, labelled, labels_of
 from seq2see.maps.capture import capture, with_outputs
+from seq2see.maps.causes import WordEffects, causes_table, cost, for_page, word_effects
 from seq2see.maps.drawing import TITLES, Choice, csv_table, in_terminal, labelled_maps, svg_figure
 from seq2see.maps.links import LinkCounts, grow_diag_final_and, read_links, score_links
 from seq2see.maps.patching import twins_of
@@ -32,6 +33,7 @@ KEYS = {  # of the three things to look at, and what goes with each
 }
 MAX_LINES = 200  # in one page
 MOST_TWINS = 20  # lines with a twin, in one figure
+MOST_CAUSED = 40_000  # target tokens, scored for what words cause without being asked: a second
 MOST_ABLATED = 32  # lines; with more, what each head is worth takes longer than all the rest
 
 
@@ -81,6 +83,8 @@ def _check(options: AttentionOptions) -> None:
             raise ValueError(f"{name}= is for {owners}, and {chosen[0]}= is set: leave out one of them")
     if options.gold is not None and options.hypothesis is None:
         raise ValueError("hypothesis is missing: name the file of links that gold= is to score")
+    if options.causes and options.format not in (AttentionFormat.html, AttentionFormat.csv):
+        raise ValueError(f"causes=true is for format=html and csv, not {options.format.value}: set one of them")
     for name in ("target", "layer", "head", "norms", "causes") if options.twin is not None else ():
         if getattr(options, name) not in (None, False):
             raise ValueError(f"{name}= is for maps, and twin= looks at all layers and heads: leave out one of them")
@@ -88,9 +92,13 @@ def _check(options: AttentionOptions) -> None:
 
 def _maps(options: AttentionOptions) -> tuple[str, Choice]:
     """The maps that were asked for, as a file holds them."""
-    log, choice, title = _log(options)
+    log, choice, title, effects = _log(options)
     if options.format is AttentionFormat.html:
-        return page.render(log, title=title, view=choice.view), choice
+        words = [example.source_words or () for example in log.examples]
+        causes = None if effects is None else [for_page(own, of) for own, of in zip(effects, words, strict=True)]
+        return page.render(log, title=title, view=choice.view, causes=causes), choice
+    if options.causes and effects is not None:
+        return causes_table(log.examples, effects), choice
     write = {AttentionFormat.csv: csv_table, AttentionFormat.svg: svg_figure, AttentionFormat.terminal: in_terminal}
     return write[options.format](labelled_maps(log, choice), choice), choice
 
@@ -121,17 +129,23 @@ def _loaded(options: AttentionOptions) -> TranslationModel:
     return trained
 
 
-def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
-    """What is to be shown, and its title."""
+def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str, list[WordEffects] | None]:
+    """What is to be shown, its title, and what source words cause, if that is to be shown too."""
     if options.run is not None:
         path = Path(options.run)
         log = AttentionLog.open(path)
         if not log.steps:
             raise ValueError(f"run: {path} has logged no maps: name another run")
-        return log, choose(options, log, None), path.name
+        return log, choose(options, log, None), path.name, None
     trained = _loaded(options)
-    log = log_of(trained, read_texts(options.input, options.target))
-    return log, choose(options, log, aligning_head(trained)), options.input or "standard input"
+    log, asked = looked_at(trained, read_texts(options.input, options.target))
+    choice, effects = choose(options, log, aligning_head(trained)), None
+    words = [example.source_words or () for example in log.examples]
+    tokens = sum(cost(trained, pair, max(own, default=-1) + 1) for pair, own in zip(asked, words, strict=True))
+    wanted = options.format is AttentionFormat.html and tokens <= MOST_CAUSED
+    if options.causes or (options.causes is None and wanted):
+        effects = [word_effects(trained.model, *pair, own) for pair, own in zip(asked, words, strict=True)]
+    return log, choice, options.input or "standard input", effects
 
 
 class Line(NamedTuple):
@@ -162,7 +176,12 @@ def read_texts(path: str | None, target: str | None, *, key: str = "target") -> 
 
 
 def log_of(trained: TranslationModel, lines: Sequence[Line]) -> AttentionLog:
-    """A log of one step, in memory: what the model attends to while it translates these lines.
+    """The log of `looked_at`."""
+    return looked_at(trained, lines)[0]
+
+
+def looked_at(trained: TranslationModel, lines: Sequence[Line]) -> tuple[AttentionLog, list[Asked]]:
+    """A log of one step, in memory: what the model attends to while it translates these lines; and their ids.
 
     The decoder is fed the very ids that the model wrote; where targets are given it is fed those, and the maps of the
     model's own outputs stand beside them (`*_free`).
@@ -202,7 +221,7 @@ def log_of(trained: TranslationModel, lines: Sequence[Line]) -> AttentionLog:
         print(about_unfinished(unfinished, trained.length_limit.remedy), file=sys.stderr)
     targets = given if is_forced else [said.ids for said in hypotheses]
     batch = EncodedPairs(Texts.of(sources), Texts.of(targets), ids=np.arange(len(lines))).batch(range(len(lines)))
-    return AttentionLog.of_maps(
+    log = AttentionLog.of_maps(
         with_outputs(trained.model, batch, hypotheses) if is_forced else capture(trained.model, batch, norms=True),
         examples=[
             labelled(trained, line.number, line.source, ids, line.target)
@@ -214,6 +233,7 @@ def log_of(trained: TranslationModel, lines: Sequence[Line]) -> AttentionLog:
         hypothesis_tokens=[labels_of(target, said.ids, ended=said.ended) for said in hypotheses] if is_forced else None,
         effects=head_effects(trained.model, batch) if len(lines) <= MOST_ABLATED else None,
     )
+    return log, list(zip(sources, targets, strict=True))
 
 
 def choose(options: AttentionOptions, log: AttentionLog, aligning: CrossHead | None) -> Choice:

@@ -12,6 +12,8 @@ Whether attention tells the same is a question, not a premise: `agreement` measu
 """
 
 import base64
+import csv
+import io
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +28,7 @@ from torch.nn.utils.rnn import pad_sequence
 from seq2see.attention import AttentionLayer
 from seq2see.decoding import TranslationModel
 from seq2see.decoding.hypothesis import evaluation_mode, next_log_probs
+from seq2see.maps.arrays import Example
 from seq2see.maps.attended import Asked, captured
 from seq2see.maps.capture import attention_layers
 from seq2see.text import BOS, EOS, PAD
@@ -35,7 +38,7 @@ MOST_NUMBERS = 2**21  # of attention weights or log-probabilities in memory toge
 MOST_PAIRS, MOST_WORDS = 50, 16  # that agreement is measured on, and words taken away of each, drawn from all
 MOST_TOKENS = 200_000  # of targets, scored for that together
 SEED = 0
-LARGEST = 32.0  # nats; larger changes are shown as this
+LARGEST = 300.0  # nats; larger changes are shown as this
 
 
 class WordEffects(NamedTuple):
@@ -241,13 +244,33 @@ def verdict(best: float, between: float) -> str:
 
 
 def for_page(effects: WordEffects, source_words: Sequence[int]) -> dict[str, Any]:
-    """What a page shows under a cross map: the words' tokens (first, number), and all changes as bytes.
+    """What a page shows under a cross map: the words' tokens (first, number), and all changes, hundredths of a nat.
 
-    In the order of `WordEffects`; a byte is 128 plus or minus 127 times the
-    root of the change's size in `LARGEST`.
+    In the order of `WordEffects`; int16, little-endian, deflated, base64.
     """
     cells = np.concatenate([own.ravel() for own in effects if own is not None])
-    roots = np.sqrt(np.minimum(np.abs(cells) / LARGEST, 1))
-    packed = zlib.compress(np.rint(128 + 127 * np.sign(cells) * roots).astype(np.uint8).tobytes(), 9)
+    rounded = np.rint(100 * np.clip(cells, -LARGEST, LARGEST)).astype("<i2")
+    packed = zlib.compress(rounded.tobytes(), 9)
     firsts = np.unique(np.asarray(source_words), return_index=True, return_counts=True)[1:]
     return {"words": np.stack(firsts, 1).tolist(), "cells": base64.b64encode(packed).decode("ascii")}
+
+
+def causes_table(examples: Sequence[Example], found: Sequence[WordEffects]) -> str:
+    """A row for each target token, source word and way to take it away, as CSV; tokens, words, layers, heads from 1."""
+    file = io.StringIO(newline="")
+    table = csv.writer(file, lineterminator="\n")
+    table.writerow(("line", "query", "query_token", "word", "source_tokens", "way", "layer", "head", "change"))
+    for example, effects in zip(examples, found, strict=True):
+        tokens = ["" for _ in range(effects.left_out.shape[1])]
+        for word, token in zip(example.source_words or (), example.source_tokens, strict=False):
+            tokens[word] += token
+        for (query, word), change in np.ndenumerate(effects.left_out):
+            row = (example.id, query + 1, example.target_tokens[query], word + 1, tokens[word])
+            table.writerow((*row, "left_out", "", "", f"{change:.6f}"))
+            table.writerow((*row, "blocked", "all", "all", f"{effects.blocked_everywhere[query, word]:.6f}"))
+            for layer, of_layer in enumerate(effects.blocked_in_layer, start=1):
+                table.writerow((*row, "blocked", layer, "all", f"{of_layer[query, word]:.6f}"))
+            for layer, heads in enumerate(() if effects.blocked is None else effects.blocked, start=1):
+                for head, own in enumerate(heads, start=1):
+                    table.writerow((*row, "blocked", layer, head, f"{own[query, word]:.6f}"))
+    return file.getvalue()

@@ -246,7 +246,7 @@ class AttentionOptions:
     input: str | None = None  # None: standard input
     target: str | None = None  # a file with a target for each line of the input; None: what the model writes, alone
     twin: str | None = None  # a file with each line changed in one word, or auto: which heads carry the difference
-    causes: bool = False  # with format=html: what each source word does to each target token
+    causes: bool | None = None  # what each source word does to each target token; None: in a page, of few short lines
     output: str | None = None  # None: attention.html or .svg in the working directory; standard output for the others
     format: AttentionFormat = AttentionFormat.html
     kind: AttentionKind = AttentionKind.cross

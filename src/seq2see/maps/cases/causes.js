@@ -4,8 +4,9 @@ async function drawCauses() {
   const own = caseNow();
   const place = byId('causes-output');
   const chosen = state.row !== null && state.side === 'output';
-  byId('causes-said').textContent = own.causes && !chosen ? 'Choose a row of the output\u2019s map to see which source words caused its token.' : '';
-  if (!own.causes) byId('causes-said').textContent = data.causes === undefined ? '' : 'What its words cause was not measured, the outputs are too long for that; attention.py with causes=true does.';
+  byId('causes-key').hidden = !own.causes || !chosen;
+  byId('causes-said').textContent = own.causes ? 'Choose a row of this map to see which source words caused its token.'
+    : data.causes ? 'What source words cause was not measured for this output; attention.py with causes=true does it.' : '';
   if (!own.causes || !chosen) {
     place.replaceChildren();
     return;
