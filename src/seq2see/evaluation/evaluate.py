@@ -14,7 +14,7 @@ from seq2see.decoding import Forced, Hypothesis, TranslationModel, teacher_force
 from seq2see.evaluation.baselines import make_baselines
 from seq2see.evaluation.details import Kind, by_confidence, by_length, kind_of_error, tokens_in_place
 from seq2see.evaluation.references import References, as_scored, one_line
-from seq2see.evaluation.report import detail_lines, flag_lines, score_lines, wrapped
+from seq2see.evaluation.report import cause_lines, detail_lines, flag_lines, score_lines, wrapped
 from seq2see.evaluation.scores import Scorer, SentenceCounts
 from seq2see.options import TokenizerKind
 from seq2see.options.plain import to_plain
@@ -65,13 +65,14 @@ class Evaluation:
 
     def lines(self) -> list[str]:
         """What the terminal shows, in 80 columns."""
-        flags = self.details.get("attention_flags")
+        flags, causes = self.details.get("attention_flags"), self.details.get("attention_causes")
         return [
             *score_lines(self.scores, self.details),
             "",
             *detail_lines(self.details),
             "",
             *([] if flags is None else [*flag_lines(flags), ""]),
+            *([] if causes is None else [*cause_lines(causes), ""]),
             *(f"  {name}: {signature}" for name, signature in self.details["signatures"].items()),
             *(line for note in self.notes for line in wrapped(note)),
         ]

@@ -240,9 +240,9 @@ def _square(x: int, y: int, width: int, height: int, fill: str) -> str:
     return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}"/>'
 
 
-def _text(text: str, x: float, y: float, *, size: int, anchor: str = "start", turn: int = 0) -> str:
+def _text(text: str, x: float, y: float, *, size: int, anchor: str = "start", turn: int = 0, fill: str = INK) -> str:
     return (
-        f'<text transform="translate({x:g} {y:g}) rotate({turn})" font-size="{size}" fill="{INK}" '
+        f'<text transform="translate({x:g} {y:g}) rotate({turn})" font-size="{size}" fill="{fill}" '
         f'text-anchor="{anchor}" xml:space="preserve">{_safe(text)}</text>'
     )
 

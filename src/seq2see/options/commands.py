@@ -245,6 +245,8 @@ class AttentionOptions:
     run: Any = None  # a run folder whose log is shown, or two: the second one's is compared with
     input: str | None = None  # None: standard input
     target: str | None = None  # a file with a target for each line of the input; None: what the model writes, alone
+    twin: str | None = None  # a file with each line changed in one word, or auto: which heads carry the difference
+    causes: bool | None = None  # what each source word does to each target token; None: in a page, of few short lines
     output: str | None = None  # None: attention.html, .svg or playground.html here; standard output for the others
     format: AttentionFormat = AttentionFormat.html
     kind: AttentionKind = AttentionKind.cross
@@ -350,5 +352,5 @@ COMMANDS: dict[str, type] = {
 FIGURE_FORMATS = (".svg", ".png", ".pdf")
 COMPARE_FORMATS = (".csv", ".md", ".tex", ".html")
 PATH_KEYS = ("ckpt", "run", "run_dir", "resume", "init", "input", "output", "config", "against")
-PATH_KEYS += ("target", "gold", "hypothesis", "reverse")
+PATH_KEYS += ("target", "twin", "gold", "hypothesis", "reverse")
 PATH_KEYS += ("task.train", "task.valid", "task.test", "task.path")

@@ -26,7 +26,7 @@ from seq2see.maps.measures import MEASURES, baselines
 from seq2see.maps.store import LEAST_STEPS, StoredLog, densest_step
 
 # In the order in which they are joined into one script: what a file uses at load time stands above it.
-SCRIPTS = "dom.js data.js colour.js labels.js state.js heatmap.js lines.js heads.js running.js".split()
+SCRIPTS = "dom.js data.js colour.js causes.js labels.js state.js heatmap.js lines.js heads.js running.js".split()
 SCRIPTS += "reading.js timeline.js export.js controls.js live.js main.js".split()
 RELOAD_SECONDS = 10  # after which a page of a run that goes on looks for a newer one
 
@@ -49,6 +49,7 @@ def render(
     max_megabytes: float = 8.0,
     view: Mapping[str, str | int] | None = None,
     other: tuple[str, StoredLog] | None = None,
+    causes: Sequence[Mapping[str, object]] | None = None,
     known: Pieces | None = None,
     is_live: bool = False,
 ) -> str:
@@ -65,6 +66,7 @@ def render(
             head that aligns best if the true alignment is known. A view in the address goes before it.
         other: another run's name and log, whose maps of the pairs that both have can be compared with. It takes half
             the room.
+        causes: of each example what its source words cause (`maps.causes.for_page`), at the last step.
         known: what was packed for an earlier page of the same log; it takes in what is packed for this one.
         is_live: the log still grows, and the page loads itself again from time to time.
 
@@ -93,6 +95,7 @@ def render(
         **contents,
         "baselines": {name: _number(value) for name, value in baselines(log.examples).items()},
         "other": compared,
+        "causes": None if causes is None else [causes[pair] for pair in pairs],
     }
     return _assembled(title, data)
 

@@ -45,6 +45,7 @@ function start() {
     state = view.state;
     drawControls(view, app);
     plate.draw(view);
+    await drawCauses(view, plate.shape());
     drawReading(view);
     await Promise.all([drawThumbs(byId('thumbs'), view, app), drawTimeline(view, app)]);
     ledger.draw(view);

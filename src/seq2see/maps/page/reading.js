@@ -61,3 +61,22 @@ function sparkline(course, at) {
     svg('polyline', { points: points.join(' '), fill: 'none' }),
     course[at] === null || course[at] === undefined ? null : svg('circle', { cx: x(at), cy: y(course[at]), r: 2.2 }));
 }
+
+// Under the map of the chosen row: what its token leans on, where that was measured.
+async function drawCauses(view, shape) {
+  const { log, state } = view;
+  const { query, key, layer, head } = state;
+  const packed = log.causes && log.causes[state.example];
+  const shown = packed && state.kind === 'cross' && state.drawing === 'map' && !isFree(view.variant) && query !== null
+    && state.stepIndex === log.steps.length - 1;
+  for (const id of ['causes', 'causes-said', 'causes-key']) byId(id).hidden = !shown;
+  if (!shown) return;
+  const { sourceTokens, targetTokens } = log.examples[state.example];
+  const where = { numRows: targetTokens.length, row: query, layers: log.layers.cross, heads: log.heads, layer, head };
+  const rows = causeRows(packed, await causesOf(packed), where);
+  const labels = causeLabels(packed, sourceTokens);
+  const word = wordAt(packed, key);
+  byId('causes').style.width = `${shape.width}px`;
+  drawCauseRows(byId('causes'), packed, labels, rows, shape, word);
+  byId('causes-said').textContent = causeSentence(targetTokens[query], labels, rows, word);
+}
