@@ -30,7 +30,7 @@ function start() {
 
   function measure() {
     const strip = byId('strip');
-    app.widths = { stage: byId('stage').clientWidth, strip: strip.clientWidth - parseFloat(getComputedStyle(strip).paddingLeft) };
+    app.widths = { stage: byId('stage').offsetWidth, strip: strip.clientWidth - parseFloat(getComputedStyle(strip).paddingLeft) };
   }
 
   async function redraw() {
