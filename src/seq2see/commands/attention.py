@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import yaml
 
 from seq2see.atomic_write import write_text
 from seq2see.commands.translate import speak_utf8
@@ -92,13 +93,24 @@ def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
         log = AttentionLog.open(path)
         if not log.steps:
             raise ValueError(f"run: {path} has logged no maps: name another run")
-        return log, choose(options, log, None), path.name
+        return log, choose(options, log, None), _title(path)
     assert options.ckpt is not None
     trained = load(options.ckpt, average=options.average)
     trained.decode_as(options.decode)
     trained.model.to(device_of(options.accelerator))
     log = log_of(trained, read_texts(options.input, options.target))
-    return log, choose(options, log, aligning_head(trained)), options.input or "standard input"
+    title = f"{trained.options.task.kind} ({trained.run.name if trained.run else options.ckpt})"
+    return log, choose(options, log, aligning_head(trained)), f"{title}: {options.input or 'standard input'}"
+
+
+def _title(run: Path) -> str:
+    """A run's task and name, as its page has them; the name alone where its configuration cannot be read."""
+    folder = run.resolve().parent if run.name == "attention" else run.resolve()
+    try:
+        task = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))["task"]["kind"]
+    except (OSError, ValueError, TypeError, KeyError, yaml.YAMLError):
+        return folder.name
+    return f"{task} ({folder.name})"
 
 
 class Line(NamedTuple):

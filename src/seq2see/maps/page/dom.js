@@ -59,9 +59,13 @@ function textWidth(text, font) {
   return knownWidths.get(mark);
 }
 
+// Text that runs from right to left must not turn the sentence around it.
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufeff]|\ud83a[\udc00-\udfff]/;
+const isolated = (text) => (RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text);
+
 // Cut to a width in pixels, whole characters only.
 function cutText(text, font, width) {
-  if (textWidth(text, font) <= width) return text;
+  if (textWidth(text, font) <= width) return isolated(text);
   const characters = Array.from(text);
   let low = 1;
   let high = Math.max(1, characters.length);
@@ -70,7 +74,7 @@ function cutText(text, font, width) {
     if (textWidth(characters.slice(0, middle).join('') + '\u2026', font) <= width) low = middle;
     else high = middle - 1;
   }
-  return characters.slice(0, low).join('') + '\u2026';
+  return isolated(characters.slice(0, low).join('') + '\u2026');
 }
 
 // Acts once things have been quiet for a while.
