@@ -22,6 +22,23 @@ function fill(node, attributes, children) {
   return node;
 }
 
+// Shortcuts of a single key, which a box on the page switches off; the browser remembers it where it may.
+function wireShortcuts(keys) {
+  const box = byId('shortcuts');
+  try {
+    box.checked = localStorage.getItem('seq2see shortcuts') !== 'off';
+  } catch { /* a notebook's frame has no memory */ }
+  box.addEventListener('change', () => {
+    try {
+      localStorage.setItem('seq2see shortcuts', box.checked ? 'on' : 'off');
+    } catch { /* as above */ }
+  });
+  document.addEventListener('keydown', (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.tagName === 'SELECT') return;
+    if (keys[event.key] && (box.checked || event.key === 'Escape')) keys[event.key]();
+  });
+}
+
 // A row of buttons of which one is pressed.
 function segments(box, choices, chosen, choose) {
   box.replaceChildren(...choices.map(([value, label]) => element('button', {

@@ -155,10 +155,7 @@ function wireControls(app, player, view, plate, redraw) {
     o: () => app.change({ fed: app.state().fed === 'output' ? 'reference' : 'output' }),
     m: () => app.change({ drawing: 'map' }), l: () => app.change({ drawing: 'lines' }), Escape: () => app.change({ query: null }),
   };
-  document.addEventListener('keydown', (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target.tagName === 'SELECT') return;
-    if (keys[event.key]) keys[event.key]();
-  });
+  wireShortcuts(keys);
   window.addEventListener('hashchange', () => {
     if (location.hash !== writeAddress(app.log, app.state())) app.change(readAddress(app.log, location.hash, app.state()));
   });

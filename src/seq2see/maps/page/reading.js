@@ -37,6 +37,8 @@ function rowBars(view) {
   return [element('table', { class: 'bars', 'aria-label': `Attention ${rowPhrase(view, query)}` }, element('tbody', {}, ...rows)), ...note];
 }
 
+const meanings = new Set(); // of measures, that are open
+
 function headMeasures(view) {
   const { log, state } = view;
   const names = measureNames(log, state.kind);
@@ -44,8 +46,11 @@ function headMeasures(view) {
   const rows = names.map((name) => {
     const course = log.measures[state.kind][name].map((layers) => layers[state.layer][state.head]);
     const value = measureAt(log, state.kind, name, state.stepIndex, state.layer, state.head);
-    return element('div', { title: `${MEASURES[name][2]} (${MEASURES[name][1]})` },
-      element('dt', {}, MEASURES[name][0]), element('dd', {}, isEffect(name) ? null : sparkline(course, state.stepIndex), element('b', {}, measureFigure(name, value))));
+    const meaning = element('details', {}, element('summary', {}, MEASURES[name][0]), `${MEASURES[name][2]} (${MEASURES[name][1]})`);
+    meaning.open = meanings.has(name);
+    meaning.addEventListener('toggle', () => meanings[meaning.open ? 'add' : 'delete'](name));
+    return element('div', {},
+      element('dt', {}, meaning), element('dd', {}, isEffect(name) ? null : sparkline(course, state.stepIndex), element('b', {}, measureFigure(name, value))));
   });
   return [element('h3', {}, headName(state.layer, state.head)), element('dl', { class: 'measures' }, ...rows)];
 }
