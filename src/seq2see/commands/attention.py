@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import yaml
 
 from seq2see.atomic_write import write_text
 from seq2see.commands.translate import speak_utf8
@@ -154,7 +155,7 @@ def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str, list[Wor
     if options.run is not None:
         path = Path(options.run if isinstance(options.run, str) else options.run[0])
         log = _log_of_run(path)
-        return log, choose(options, log, None), path.name, None
+        return log, choose(options, log, None), _title(path), None
     trained = _loaded(options)
     log, asked = looked_at(trained, read_texts(options.input, options.target))
     choice, effects = choose(options, log, aligning_head(trained)), None
@@ -163,7 +164,18 @@ def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str, list[Wor
     wanted = options.format is AttentionFormat.html and tokens <= MOST_CAUSED
     if options.causes or (options.causes is None and wanted):
         effects = [word_effects(trained.model, *pair, own) for pair, own in zip(asked, words, strict=True)]
-    return log, choice, options.input or "standard input", effects
+    title = f"{trained.options.task.kind} ({trained.run.name if trained.run else options.ckpt})"
+    return log, choice, f"{title}: {options.input or 'standard input'}", effects
+
+
+def _title(run: Path) -> str:
+    """A run's task and name, as its page has them; the name alone where its configuration cannot be read."""
+    folder = run.resolve().parent if run.name == "attention" else run.resolve()
+    try:
+        task = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))["task"]["kind"]
+    except (OSError, ValueError, TypeError, KeyError, yaml.YAMLError):
+        return folder.name
+    return f"{task} ({folder.name})"
 
 
 def _log_of_run(path: Path) -> AttentionLog:

@@ -264,7 +264,7 @@ def _pairs(lines: Mapping[str, str]) -> str:
 
 
 def _figure(svg: str) -> str:
-    return f'<div class="wide">{svg}</div>\n'
+    return f'<div class="wide" tabindex="0" role="region" aria-label="Figure">{svg}</div>\n'
 
 
 def _flat(plain: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

@@ -349,10 +349,7 @@ function start() {
     byId(`map-${side}`).addEventListener('keydown', (event) => moveCell(side, event));
     byId(`map-${side}`).addEventListener('click', (event) => pointAt(side, event));
   }
-  document.addEventListener('keydown', (event) => {
-    const move = { '[': -1, ']': 1 }[event.key];
-    if (move && !event.ctrlKey && !event.metaKey) change({ case: clamp(state.case + move, 0, data.cases.length - 1) });
-  });
+  wireShortcuts({ '[': () => change({ case: state.case - 1 }), ']': () => change({ case: state.case + 1 }) });
   systemIsDark.addEventListener('change', () => change({}));
   window.addEventListener('hashchange', () => { readAddress(); change({}); });
   window.addEventListener('resize', whenQuiet(80, () => change({})));

@@ -26,8 +26,8 @@ function hideWhatLacks(log) {
 
 function drawControls(view, app) {
   const { log, state } = view;
-  byId('dims').textContent = modelWords(log);
-  options(byId('example'), log.examples.map((example, i) => [i, `${i + 1} of ${log.examples.length}: ${example.source}`]), state.example);
+  byId('dims').replaceChildren(element('b', {}, document.title), ` ${modelWords(log)}`);
+  options(byId('example'), log.examples.map((example, i) => [i, `${i + 1} of ${log.examples.length}: ${isolated(example.source)}`]), state.example);
   byId('example-back').disabled = state.example === 0;
   byId('example-on').disabled = state.example === log.examples.length - 1;
   byId('texts').replaceChildren(...pairTexts(view));

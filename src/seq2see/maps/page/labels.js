@@ -78,7 +78,7 @@ function signedFigure(value, digits = 2) {
 }
 
 const headName = (layer, head) => `Layer ${layer + 1}, head ${head + 1}`;
-const quoted = (text) => `\u201c${text}\u201d`;
+const quoted = (text) => `\u201c${isolated(text)}\u201d`;
 const thousands = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, '\u202f');
 
 // Labels of an axis: [{text, special}]. `rows` says whether a decoder row is named for what it predicts or what it reads.
@@ -97,12 +97,6 @@ const predictedLabels = (tokens) => tokens.map((text, i) => ({ text, special: is
 const readLabels = (tokens) => [
   { text: '<bos>', special: true }, ...tokens.slice(0, -1).map((text) => ({ text, special: false })),
 ];
-
-// What the two axes are.
-function axisTitles({ kind, rows }) {
-  if (kind === 'encoder') return { rows: 'source', columns: 'source' };
-  return { rows, columns: kind === 'decoder' ? 'read so far' : 'source' };
-}
 
 // "when predicting “Hund”"
 function rowPhrase(view, query) {
@@ -156,8 +150,12 @@ function truth(view, query, from, to) {
   const target = query - (view.state.rows === 'reads' ? 1 : 0);
   const sources = view.links.filter((link) => link[1] === target).map((link) => link[0]);
   if (!sources.length) return '';
-  if (sources.some((source) => source >= from && source <= to)) return ' This is the true link.';
-  return ` The true link is ${sources.map((source) => quoted(view.keyLabels[source].text)).join(' and ')}.`;
+  const share = (key) => figure(cellValue(view.shown, query, key));
+  const here = sources.filter((source) => source >= from && source <= to);
+  const best = largestKey(view.shown, query, view.shown.numKeys - 1);
+  if (here.includes(best)) return ' This is the true link.';
+  if (here.length) return ` The true link is missed: more, ${share(best)}, goes to ${quoted(view.keyLabels[best].text)}.`;
+  return ` The true link is ${sources.map((source) => `${quoted(view.keyLabels[source].text)}, with ${share(source)}`).join(' and ')}.`;
 }
 
 // What the page has no room for.

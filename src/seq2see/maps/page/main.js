@@ -32,7 +32,7 @@ function start() {
 
   function measure() {
     const strip = byId('strip');
-    app.widths = { stage: byId('stage').clientWidth, strip: strip.clientWidth - parseFloat(getComputedStyle(strip).paddingLeft) };
+    app.widths = { stage: byId('stage').offsetWidth, strip: strip.clientWidth - parseFloat(getComputedStyle(strip).paddingLeft) };
   }
 
   async function redraw() {
@@ -124,10 +124,10 @@ async function makeView(log, state, turn) {
 
 const sameTokens = (one, two) => one.length === two.length && one.every((token, i) => token === two[i]);
 
-// A cell to begin with: a link that crosses if the truth is known, else the strongest cell of the middle row.
+// A cell to begin with: a link that crosses others if the truth is known, else the strongest cell of the middle row.
 function tellingCell(matrix, links, rows) {
-  const crossing = (links || []).find(([source, target]) => source > target) || (links || [])[0];
-  if (crossing) return { query: crossing[1] + (rows === 'reads' ? 1 : 0), key: crossing[0], keyEnd: crossing[0] };
+  const link = mostCrossing(links) || (links || [])[0];
+  if (link) return { query: link[1] + (rows === 'reads' ? 1 : 0), key: link[0], keyEnd: link[0] };
   const query = Math.floor((matrix.numQueries - 1) / 2);
   const key = largestKey(matrix, query, visibleKeys(matrix, query));
   return { query, key, keyEnd: key };
@@ -140,7 +140,7 @@ function wireControls(app, player, view, plate, redraw) {
   on('example', 'change', (event) => app.change({ example: Number(event.target.value), query: 'any' }));
   on('example-back', 'click', () => pair(-1));
   on('example-on', 'click', () => pair(1));
-  on('measure', 'change', (event) => app.change({ measure: event.target.value }));
+  on('measure', 'change', (event) => app.change({ measure: event.target.value, wanted: null }));
   on('sorted', 'change', (event) => app.change({ sorted: event.target.checked }));
   on('step', 'input', (event) => app.change({ stepIndex: Number(event.target.value) }));
   on('step-back', 'click', () => step(-1));
@@ -166,10 +166,7 @@ function wireControls(app, player, view, plate, redraw) {
     o: () => app.change({ fed: app.state().fed === 'output' ? 'reference' : 'output' }),
     m: () => app.change({ drawing: 'map' }), l: () => app.change({ drawing: 'lines' }), Escape: () => app.change({ query: null }),
   };
-  document.addEventListener('keydown', (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target.tagName === 'SELECT') return;
-    if (keys[event.key]) keys[event.key]();
-  });
+  wireShortcuts(keys);
   window.addEventListener('hashchange', () => {
     if (location.hash !== writeAddress(app.log, app.state())) app.change(readAddress(app.log, location.hash, app.state()));
   });

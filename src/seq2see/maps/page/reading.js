@@ -37,6 +37,8 @@ function rowBars(view) {
   return [element('table', { class: 'bars', 'aria-label': `Attention ${rowPhrase(view, query)}` }, element('tbody', {}, ...rows)), ...note];
 }
 
+const meanings = new Set(); // of measures, that are open
+
 function headMeasures(view) {
   const { log, state } = view;
   const names = measureNames(log, state.kind);
@@ -44,8 +46,11 @@ function headMeasures(view) {
   const rows = names.map((name) => {
     const course = log.measures[state.kind][name].map((layers) => layers[state.layer][state.head]);
     const value = measureAt(log, state.kind, name, state.stepIndex, state.layer, state.head);
-    return element('div', { title: `${MEASURES[name][2]} (${MEASURES[name][1]})` },
-      element('dt', {}, MEASURES[name][0]), element('dd', {}, isEffect(name) || course.length < 2 ? null : sparkline(course, state.stepIndex), element('b', {}, measureFigure(name, value))));
+    const meaning = element('details', {}, element('summary', {}, MEASURES[name][0]), `${MEASURES[name][2]} (${MEASURES[name][1]})`);
+    meaning.open = meanings.has(name);
+    meaning.addEventListener('toggle', () => meanings[meaning.open ? 'add' : 'delete'](name));
+    const line = isEffect(name) || course.length < 2 ? null : sparkline(course, state.stepIndex);
+    return element('div', {}, element('dt', {}, meaning), element('dd', {}, line, element('b', {}, measureFigure(name, value))));
   });
   return [element('h3', {}, headName(state.layer, state.head)), element('dl', { class: 'measures' }, ...rows)];
 }
@@ -72,7 +77,7 @@ async function drawCauses(view, shape) {
   for (const id of ['causes', 'causes-said', 'causes-key']) byId(id).hidden = !shown;
   if (!shown) return;
   const { sourceTokens, targetTokens } = log.examples[state.example];
-  const where = { numRows: targetTokens.length, row: query, layers: log.layers.cross, heads: log.heads, layer, head };
+  const where = { numRows: targetTokens.length, row: query, layers: log.layers.cross, heads: log.heads.cross, layer, head };
   const rows = causeRows(packed, await causesOf(packed), where);
   const labels = causeLabels(packed, sourceTokens);
   const word = wordAt(packed, key);

@@ -1,8 +1,10 @@
 // What is being looked at: one plain object, written into the address so that a view can be sent.
 //
 // {kind, example, layer, head, stepIndex, query, key, keyEnd, cells, fed, rows, scale, drawing, truth, measure, sorted,
-//  table (the measure that sorts it, "-" before it: down), heads (drawn as lines beside the chosen one), otherRun, otherIndex, otherLayer, otherHead, shows}
-// `query` is null when no cell is chosen, and 'any' until the first drawing has picked one.
+//  table (the measure that sorts it, "-" before it: down), heads (drawn as lines beside the chosen one), otherRun, otherIndex, otherLayer, otherHead, shows,
+//  wanted}
+// `query` is null when no cell is chosen, and 'any' until the first drawing has picked one. `wanted` is a measure that was
+// chosen and that the kind now shown lacks.
 
 // What the address leaves out is as usual.
 const USUAL = { cells: 'weights', fed: 'reference', rows: 'predicts', scale: 'linear', drawing: 'map', shows: 'difference' };
@@ -17,10 +19,11 @@ const CHOICES = {
   shows: ['this', 'other', 'difference'],
 };
 
-// The first view: the last step, and if the alignment is known the head that follows it best.
+// The first view: the last step, and if the alignment is known a pair whose links cross, and the head that follows it best.
 function firstState(log) {
   const state = {
-    kind: 'cross', example: 0, layer: log.layers.cross - 1, head: 0, stepIndex: log.steps.length - 1, query: 'any', key: 0, keyEnd: 0,
+    kind: 'cross', example: Math.max(0, log.examples.findIndex(({ links }) => mostCrossing(links))), layer: log.layers.cross - 1, head: 0,
+    stepIndex: log.steps.length - 1, query: 'any', key: 0, keyEnd: 0,
     ...USUAL, truth: true, measure: null, sorted: false, table: '', heads: [], otherRun: false, otherIndex: null, otherLayer: null, otherHead: null,
   };
   const rates = log.measures.cross.alignment_error_rate;
@@ -57,12 +60,22 @@ function normalise(log, state) {
   }
   next.heads = [...new Set(next.heads)].filter((head) => Number.isInteger(head) && head >= 0 && head < log.heads[next.kind]);
   const names = measureNames(log, next.kind);
-  if (!names.includes(next.measure)) next.measure = names[0] || null;
+  if (names.includes(next.wanted)) Object.assign(next, { measure: next.wanted, wanted: null });
+  if (!names.includes(next.measure)) Object.assign(next, { measure: names[0] || null, wanted: next.wanted ?? next.measure });
   return next;
 }
 
 // What is compared with: another step or head of this run, or another run.
 const otherLog = (log, { otherRun }) => (otherRun ? log.other : log);
+
+// The link that crosses most others, the first of several; undefined where none crosses.
+function mostCrossing(links) {
+  const crossings = ([source, target]) => links.filter(([s, t]) => (s - source) * (t - target) < 0).length;
+  let best;
+  let most = 0;
+  for (const link of links || []) if (crossings(link) > most) [best, most] = [link, crossings(link)];
+  return best;
+}
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, Math.round(Number(value)) || 0));
 
