@@ -18,7 +18,9 @@ from seq2see.evaluation.report import cause_lines, detail_lines, flag_lines, sco
 from seq2see.evaluation.scores import Scorer, SentenceCounts
 from seq2see.options import TokenizerKind
 from seq2see.options.plain import to_plain
+from seq2see.ranks import num_ranks
 from seq2see.tasks import Pair
+from seq2see.tasks.progress import counted, watched
 from seq2see.text import UNK, parted
 
 _NUM_LINES = 5  # of the .tsv file that are named for each kind of error
@@ -96,8 +98,10 @@ def evaluate_pairs(
     encoded = EncodedPairs.from_pairs(pairs, trained.source_tokenizer, target)
     _check_positions(model.encoder_positions.max_length, pairs, encoded)
     ids = target.encode_batch([pair.target for pair in pairs])
-    forced = teacher_forced(model, scoring_loader(encoded))
-    hypotheses, texts = asked.translated(model, limit=trained.length_limit, decode=decode)
+    loader = scoring_loader(encoded)
+    forced = teacher_forced(model, watched(loader, "scoring the references", total=len(loader)))
+    with counted("translating", -(-len(groups) // num_ranks())) as done:
+        hypotheses, texts = asked.translated(model, limit=trained.length_limit, decode=decode, progress=done)
     free, nearest = scorer.counts(texts)
     counts = SentenceCounts(forced.columns(groups) | free.columns)
     scores, lengths = counts.scores(), encoded.target_lengths
@@ -122,7 +126,8 @@ def evaluate_pairs(
         "confidence": by_confidence([hypothesis.ranked_by(1.0) for hypothesis in hypotheses], right),
     }
     if train:
-        details["baselines"] = _baselines(trained, [pairs[place].source for place in firsts], train, scorer)
+        with counted("searching the training pairs for baselines"):
+            details["baselines"] = _baselines(trained, [pairs[place].source for place in firsts], train, scorer)
     source_of = {place: number for number, group in enumerate(groups) for place in group}
     return Evaluation(
         scores=scores,

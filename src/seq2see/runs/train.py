@@ -37,6 +37,7 @@ from seq2see.runs.score_best import score_best
 from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
 from seq2see.runs.terminal import Terminal, command_line, shortened
+from seq2see.tasks.progress import counted
 from seq2see.training.objective import NotFinite
 
 if TYPE_CHECKING:  # Lightning takes seconds
@@ -151,7 +152,8 @@ def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
                 if result.cost:
                     terminal.say(shortened(f"\n  {'cost':<11} {cost_line(result.cost)}"))
             if report.maps is not None:
-                report.maps.write(is_live=False)
+                with counted("writing the page of attention maps"):
+                    report.maps.write(is_live=False)
 
             with phases("test"):
                 evaluations = score_best(setup, folder)

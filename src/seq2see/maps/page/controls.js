@@ -26,7 +26,8 @@ function hideWhatLacks(log) {
 
 function drawControls(view, app) {
   const { log, state } = view;
-  byId('dims').replaceChildren(element('b', {}, document.title), ` ${modelWords(log)}`);
+  const name = document.title === 'Attention maps' ? [] : [element('b', {}, document.title), ' ']; // nobody named the page
+  byId('dims').replaceChildren(...name, modelWords(log));
   options(byId('example'), log.examples.map((example, i) => [i, `${i + 1} of ${log.examples.length}: ${isolated(example.source)}`]), state.example);
   byId('example-back').disabled = state.example === 0;
   byId('example-on').disabled = state.example === log.examples.length - 1;
