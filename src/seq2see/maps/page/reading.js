@@ -74,7 +74,7 @@ async function drawCauses(view, shape) {
   const packed = log.causes && log.causes[state.example];
   const shown = packed && state.kind === 'cross' && state.drawing === 'map' && !isFree(view.variant) && query !== null
     && state.stepIndex === log.steps.length - 1;
-  for (const id of ['causes', 'causes-said', 'causes-key']) byId(id).hidden = !shown;
+  for (const id of ['causes', 'causes-note']) byId(id).hidden = !shown;
   if (!shown) return;
   const { sourceTokens, targetTokens } = log.examples[state.example];
   const where = { numRows: targetTokens.length, row: query, layers: log.layers.cross, heads: log.heads.cross, layer, head };
