@@ -6,7 +6,7 @@ Examples:
   echo "The dog sleeps ." | python scripts/attention.py ckpt=latest format=terminal
   python scripts/attention.py ckpt=RUN input=in.txt format=svg layer=2 head=1
   python scripts/attention.py run=RUN output=maps.html                 every logged step
-  python scripts/attention.py run=[RUN,OTHER] output=maps.html         two runs, compared on the pairs of both
+  python scripts/attention.py run=[RUN,OTHER] output=maps.html         two runs, on the pairs of both
   python scripts/attention.py run=RUN format=terminal step=200 layer=2 head=1
   python scripts/attention.py ckpt=RUN format=playground               a page that runs the model
   python scripts/attention.py ckpt=RUN input=in.txt twin=changed.txt   which heads carry a change
@@ -15,7 +15,7 @@ Examples:
 
 Settings:
   ckpt=            a run folder (its best checkpoint) or a .ckpt file, for any text
-  run=             a run folder, for the maps that it logged; two, [A,B]: B's are there to compare with
+  run=             a run folder, for the maps that it logged; two, [A,B]: to compare with those of B
   input=           a file of lines; unset: standard input
   target=          a file with a target for each line, fed beside the model's own output
   format=html      a page; svg a figure, csv a row for each cell, terminal blocks in 80 columns;
