@@ -156,7 +156,7 @@ def test_a_runs_log_is_shown_in_every_format(
     small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for form in AttentionFormat:
+    for form in (form for form in AttentionFormat if form is not AttentionFormat.playground):
         attention(AttentionOptions(run=str(small_run), format=form))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["attention.html", "attention.svg"]
     said = capsys.readouterr()
@@ -234,7 +234,7 @@ def test_the_page_opens_with_what_was_chosen(small_run: Path, texts: dict[str, s
         (["layer=1", "head=9"], "head=9: there are heads 1 to 4"),
         (["head=1"], "head=1 is one of each layer's heads: set layer= too"),
         (["layer=0"], "layer (0) must be positive"),
-        (["format=pdf"], "expected one of [html, svg, csv, terminal]"),
+        (["format=pdf"], "expected one of [html, svg, csv, terminal, playground]"),
         (["kind=self"], "expected one of [cross, encoder, decoder]"),
         (["run=here"], "one of them"),
         (["gold=g"], "one of them"),

@@ -153,9 +153,13 @@ class AttentionKind(Enum):
 
 
 class AttentionFormat(Enum):
-    """How attention is shown: a page to explore, a figure, a table of all cells, or blocks in the terminal."""
+    """How attention is shown: a page to explore, a figure, a table of all cells, blocks in the terminal.
+
+    A playground is a page that holds the model and runs it.
+    """
 
     html = "html"
     svg = "svg"
     csv = "csv"
     terminal = "terminal"
+    playground = "playground"

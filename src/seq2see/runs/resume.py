@@ -9,6 +9,7 @@ from typing import Any
 from seq2see.atomic_write import write_text
 from seq2see.decoding import Content, read_content
 from seq2see.maps import AttentionLog
+from seq2see.maps.kept_weights import KeptWeights
 from seq2see.options import TrainOptions
 from seq2see.options.plain import to_plain
 from seq2see.runs.folder import RunFolder, read_result
@@ -115,6 +116,7 @@ class ResumeState:
             return None
         log = AttentionLog.open(self.folder.path)
         log.forget_after(self.step)
+        KeptWeights(self.folder.path / "attention").forget_after(self.step)
         return log
 
 

@@ -204,6 +204,10 @@ def draw_positions(length: int, reach: int, device: torch.device) -> Tensor:
 
 
 def _angles(positions: Tensor, width: int, dtype: torch.dtype) -> Tensor:
-    """Position times frequency (T, width/2); frequencies fall from 1 to 1/10,000."""
-    exponents = torch.arange(0, width, 2, device=positions.device, dtype=dtype) / width
-    return positions[:, None] * 10_000.0**-exponents
+    """Position times frequency (T, width/2)."""
+    return positions[:, None] * frequencies(width, dtype, positions.device)
+
+
+def frequencies(width: int, dtype: torch.dtype, device: torch.device | None = None) -> Tensor:
+    """How far each pair of numbers turns from one position to the next (width/2,), radians, from 1 to 1/10,000."""
+    return 10_000.0 ** -(torch.arange(0, width, 2, device=device, dtype=dtype) / width)
