@@ -6,14 +6,16 @@ Examples:
   echo "The dog sleeps ." | python scripts/attention.py ckpt=latest format=terminal
   python scripts/attention.py ckpt=RUN input=in.txt format=svg layer=2 head=1
   python scripts/attention.py run=RUN output=maps.html                 every logged step
+  python scripts/attention.py run=[RUN,OTHER] output=maps.html         two runs, compared on the pairs of both
   python scripts/attention.py run=RUN format=terminal step=200 layer=2 head=1
   python scripts/attention.py ckpt=RUN format=playground               a page that runs the model
+  python scripts/attention.py ckpt=RUN input=in.txt twin=changed.txt   which heads carry a change
   python scripts/attention.py gold=true.txt hypothesis=out.tsv         precision, recall, error rate
   python scripts/attention.py gold=true.txt hypothesis=a.txt reverse=b.txt
 
 Settings:
   ckpt=            a run folder (its best checkpoint) or a .ckpt file, for any text
-  run=             a run folder, for the maps that it logged
+  run=             a run folder, for the maps that it logged; two, [A,B]: B's are there to compare with
   input=           a file of lines; unset: standard input
   target=          a file with a target for each line, fed beside the model's own output
   format=html      a page; svg a figure, csv a row for each cell, terminal blocks in 80 columns;
@@ -29,6 +31,12 @@ Settings:
   float32=false    playground: true keeps all 32 bits of a weight; otherwise the fewest that move no
                    logit by more than 0.001 (on the sentences that are named in the page)
   stages=true      playground: with the model before training and half-way, if the run kept them
+  twin=            a file with each line of the input changed in one word, into as many tokens; or
+                   auto: a change is looked for. What one head gives for the line is put into the
+                   model's run on its twin: which share of the difference comes back?
+  causes=          true: what each source word does to each target token, left out of the source or
+                   hidden from one head, one layer, all cross attention: under the maps of a page,
+                   or as a table (format=csv); unset: in a page, of a few short lines
   output=          unset: attention.html, attention.svg or playground.html here; csv and terminal
                    are printed
   decode.beam_size=  ...    unset: as the run decoded

@@ -61,6 +61,7 @@ def open_html(browser, tmp_path: Path) -> Iterator[Callable]:
 
 def go(tab, address: str) -> None:
     """Pastes another view into the address."""
+    settle(tab)  # or else the page would write the address of the view before over it
     turn = tab.evaluate("document.documentElement.dataset.turn")
     if tab.evaluate(
         "(to) => { const old = location.hash; location.hash = to; return location.hash !== old; }", address
@@ -87,3 +88,10 @@ def until(tab, condition: str) -> None:
     while not tab.evaluate(condition):
         assert time.monotonic() < deadline, f"the page has not come to this: {condition}"
         time.sleep(0.02)
+
+
+def obstacles(tab) -> list:
+    """What axe-core calls serious or critical for people who cannot see or point."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    found = [each for each in axe.run(tab).response["violations"] if each["impact"] in ("serious", "critical")]
+    return [(each["id"], node["target"], node["failureSummary"]) for each in found for node in each["nodes"]]

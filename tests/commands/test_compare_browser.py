@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tabs import browser, needs_browser, open_html  # noqa: F401
+from tabs import browser, needs_browser, obstacles, open_html  # noqa: F401
 from test_compare import run, three_rows  # noqa: F401
 
 from seq2see.commands.compare import compare
@@ -34,6 +34,7 @@ def test_it_fits_the_window_and_its_figures_have_the_colour_of_its_text(
     tab = open_html(page, width=width, height=height, scheme=scheme)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert tab.locator("figure svg").count() == 6
+    assert obstacles(tab) == []
     ink = tab.evaluate("getComputedStyle(document.body).color")
     assert tab.locator("figure svg text").first.evaluate("one => getComputedStyle(one).fill") == ink
     assert ink == {"light": "rgb(23, 32, 46)", "dark": "rgb(230, 235, 242)"}[scheme]

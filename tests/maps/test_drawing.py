@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from seq2see.maps.drawing import LEGEND, heat_map
+from seq2see.maps.drawing import HIDDEN_LEGEND, LEGEND, heat_map
 
 LABELS = st.lists(
     st.text(st.sampled_from("ab数据 é\u0301\u200b\t\n😀W"), min_size=1, max_size=30), min_size=1, max_size=60
@@ -61,3 +61,12 @@ def test_any_map_with_any_labels_fits_the_width(rows: list[str], columns: list[s
 )
 def test_a_shade_says_how_much(weight: float, shade: str) -> None:
     assert heat_map(np.array([[weight]]), ["a"], ["b"]).split("\n")[1] == f"a {shade * 2}"
+
+
+def test_what_a_row_cannot_see_is_blank_and_not_small() -> None:
+    lines = heat_map(np.tril(np.eye(3)), ["a", "b", "c"], ["x", "y", "z"], causal=True).split("\n")
+    assert lines == ["  x  y  z", "a ██", "b ·· ██", "c ·· ·· ██", HIDDEN_LEGEND]
+    assert cell_len(HIDDEN_LEGEND) <= 80
+    wide = heat_map(np.tril(np.eye(60)), ["a"] * 60, ["x"] * 60, causal=True).split("\n")
+    assert wide[0].strip() == "1-39 of 60" and wide[2] == "a ██", "below it the columns that do not fit"
+    assert (wide[64], wide[64 + 39]) == ("a", "a ██")

@@ -55,15 +55,13 @@ def test_no_token_can_end_the_data_or_start_a_script():
 
 def test_maps_travel_as_one_byte_a_cell_and_keep_their_values():
     log = planted_log(steps=(300,))
-    raw = zlib.decompress(base64.b64decode(data_of(page.render(log))["maps"][0]["weights"]))
+    raw = [zlib.decompress(base64.b64decode(piece)) for piece in data_of(page.render(log))["maps"][0]["weights"]]
     sources = [len(example.source_tokens) for example in log.examples]
     targets = [len(example.target_tokens) for example in log.examples]
-    cells = sum(8 * (s * s + t * t + t * s) for s, t in zip(sources, targets, strict=True))
-    assert len(raw) == cells
+    cells = [8 * (s * s + t * t + t * s) for s, t in zip(sources, targets, strict=True)]
+    assert list(map(len, raw)) == cells
     first = 8 * (sources[0] ** 2 + targets[0] ** 2)
-    cross = np.frombuffer(raw[first : first + 8 * sources[0] * targets[0]], np.uint8).reshape(
-        2, 4, targets[0], sources[0]
-    )
+    cross = np.frombuffer(raw[0][first:], np.uint8).reshape(2, 4, targets[0], sources[0])
     weights = (cross / 255.0) ** 2
     expected = log.maps(300).cross[0, ..., : targets[0], : sources[0]]
     np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), expected, atol=0.008)
@@ -86,22 +84,40 @@ def test_every_script_is_joined_and_none_is_too_long():
         assert "innerHTML" not in file.read_text(encoding="utf-8"), "text only ever becomes text"
 
 
-def test_a_page_too_large_loses_norms_and_outputs_then_steps_but_the_ends_and_what_it_opens_with_stay_whole():
-    log = planted_log(variants=True)
-    total = sum(len(text) for step in data_of(page.render(log))["maps"] for text in step.values())
-    for share, view in ((0.6, {}), (0.3, {}), (0.25, {"step": 32}), (0.01, {"step": 32}), (0.01, {"step": 0})):
-        data = data_of(page.render(log, max_megabytes=share * total / 1e6, view=view))
-        steps = {step["step"]: len(maps) for step, maps in zip(data["steps"], data["maps"], strict=True)}
-        kept = {0, 1200, view.get("step", 0)}
-        assert all(steps[step] == 4 for step in kept) and data["numStored"] == len(log.steps)
+def test_a_page_too_large_loses_norms_and_outputs_then_pairs_then_steps_and_says_so():
+    log = planted_log(steps=range(0, 1200, 100), variants=True)
+    html = page.render(log)
+    fixed = len(html) - sum(len(piece) for step in data_of(html)["maps"] for own in step.values() for piece in own)
+    weights = sum(len(piece) for step in data_of(html)["maps"] for piece in step["weights"])
+    assert data_of(html)["leftOut"] == {"steps": 0, "pairs": 0, "variants": 0}
+    seen = []
+    for most, view in (
+        (fixed + 2 * weights, {}),
+        (fixed + weights // 2, {}),
+        (fixed + weights // 2, {"pair": 4, "step": 300}),
+        (fixed + weights * 2 // 5, {}),
+        (fixed, {"step": 300}),
+    ):
+        html = page.render(log, max_megabytes=most / 1e6, view=view)
+        data = data_of(html)
+        steps, pairs = [step["step"] for step in data["steps"]], [example["id"] for example in data["examples"]]
+        assert {0, 1100, view.get("step", 0)} <= set(steps) and view.get("pair", 1) - 1 in pairs
+        whole = [len(maps) == 4 for maps in data["maps"]]
+        assert data["leftOut"] == {
+            "steps": 12 - len(steps),
+            "pairs": len(log.examples) - len(pairs),
+            "variants": whole.count(False),
+        }
+        assert {len(own) for maps in data["maps"] for own in maps.values()} == {len(pairs)}
+        assert all(len(step["hypotheses"]) == len(pairs) for step in data["steps"])
         assert len(data["measures"]["cross"]["entropy"]) == len(steps)
-        if share > 0.01:
-            assert sum(len(text) for step in data["maps"] for text in step.values()) <= share * total
-            assert len(steps) > len(kept)
-            assert (len(steps) == len(log.steps) and list(steps.values()).count(4) > 3) == (share == 0.6)
-        else:
-            assert set(steps) == kept
-    assert data_of(page.render(log, view={"kind": "cross", "step": 32}))["view"] == "kind=cross&step=32"
+        assert most == fixed or len(html.encode()) <= most
+        seen.append((len(steps), len(pairs), sum(whole)))
+    assert 2 <= seen[0][2] < 12 and seen[0][:2] == (12, 4)
+    assert all(own[0] >= 8 and own[1:] == (2, 0) for own in seen[1:3])
+    assert 8 <= seen[3][0] < 12 and seen[3][1] == 2
+    assert seen[4] == (3, 1, 0)
+    assert data_of(page.render(log, view={"kind": "cross", "step": 300}))["view"] == "kind=cross&step=300"
     with pytest.raises(ValueError, match="holds no step yet"):
         page.render(planted_log(steps=()))
 

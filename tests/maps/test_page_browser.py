@@ -128,7 +128,7 @@ def test_everything_can_be_reached_with_the_keyboard(view):
     wanted = {
         "cells-choice", "fed", "example", "example-on", "tab-cross",
         "measure", "sorted", "thumbs", "scale", "rows", "other-step", "drawing",
-        "plate", "truth", "play", "step", "ledger", "theme", "save-svg", "save-csv", "copy-link",
+        "plate", "truth", "play", "step", "ledger", "theme", "save-svg", "save-png", "save-csv", "copy-link",
     }  # fmt: skip
     assert wanted <= reached
 
@@ -163,6 +163,7 @@ def test_two_steps_compare_as_a_signed_map(view, log):
 def test_the_table_sorts_by_any_measure(show, log):
     tab = show(log)
     tab.click("#ledger th button:has-text('entropy')")
+    settle(tab)
     values = [float(text) for text in tab.locator("#ledger tbody td:nth-child(7) span").all_inner_texts()]
     assert values == sorted(values, reverse=True)
     tab.check("#sorted")
@@ -376,25 +377,28 @@ def test_what_a_head_is_worth_stands_beside_its_map_and_in_the_table(view):
 
 def test_steps_that_went_without_norms_say_so(show):
     log = planted_log(variants=True)
-    html = page.render(log, max_megabytes=0.13)
+    html = page.render(log, max_megabytes=len(page.render(log)) * 0.95 / 1e6)
     tab = show(log, html=html, address="#kind=cross&pair=1&layer=1&head=1&step=1200&cells=norms&fed=output")
     assert tab.inner_text("#plate-title").endswith(", norms, own output") and tab.inner_text("#variant-note") == ""
     tab.focus("#plate")
     press(tab, ",")
     assert "norms" not in tab.inner_text("#plate-title") and "Left out at this step" in tab.inner_text("#variant-note")
+    assert re.search(r"norms and own outputs at \d+ of \d+ steps", tab.inner_text("#left-out"))
 
 
 def test_it_works_inside_a_notebooks_frame_and_says_what_to_do_where_there_is_none(
     open_html, monkeypatch: pytest.MonkeyPatch
 ):
     log, shown, display = planted_log(steps=(0, 100), variants=True), [], ModuleType("IPython.display")
-    display.HTML, display.display = str, shown.append  # pyright: ignore
+    display.display = lambda bundle, raw: shown.append(bundle)  # pyright: ignore
     monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     log.show(height=700)
-    assert shown[0].startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;') and "height: 700px" in shown[0]
-    assert shown[0].count('"') == 8 and shown[0].count("<") == 2, "nothing inside ends the attribute"
-    tab = open_html(f"<!DOCTYPE html><title>notebook</title>{shown[0]}")
+    frame, text = shown[0]["text/html"], shown[0]["text/plain"]
+    assert frame.startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;') and "height: 700px" in frame
+    assert frame.count('"') == 8 and frame.count("<") == 2, "nothing inside ends the attribute"
+    assert "4 pairs (with true links), 2 steps, 0 to 100" in text and "cross 2 x 4" in text
+    tab = open_html(f"<!DOCTYPE html><title>notebook</title>{frame}")
     inside = next(each for each in tab.frames if each is not tab.main_frame)
     inside.wait_for_selector("html[data-settled]")
     inside.press("#step", "Home")

@@ -18,8 +18,8 @@ import pytest
 from planted_log import planted_log, planted_maps
 
 from seq2see.maps import AttentionLog, Example, Maps, page
-from seq2see.maps.arrays import visible
-from seq2see.maps.store import densest_step
+from seq2see.maps.arrays import visible, write_maps
+from seq2see.maps.store import densest_step, room_for
 
 MODEL = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 3, "num_decoder_layers": 1}
 EXAMPLES = [
@@ -291,3 +291,19 @@ def test_what_does_not_fit_names_both_sides(log: AttentionLog, tmp_path: Path) -
         AttentionLog.create(tmp_path, examples=EXAMPLES, model=MODEL)
     with pytest.raises(ValueError, match="link 1-0 lies outside 1 source and 1 target tokens"):
         Example(0, "a", "x", *tokens, links=((1, 0),))
+
+
+def test_the_size_of_a_log_is_reckoned_before_it_begins() -> None:
+    text = " ".join("abcdefghij" * 12)
+    tokens = (*text.split(), "<eos>")
+    examples = [Example(number, text, text, tokens, tokens) for number in range(12)]
+    model = {"d_model": 16, "num_heads": 8, "num_encoder_layers": 3, "num_decoder_layers": 3}
+    assert room_for(examples[:1], {**model, "num_heads": 1}, 50) == (1, True)
+    num_pairs, is_whole = room_for(examples, model, 50)
+    assert 2 <= num_pairs < 12 and not is_whole
+    noise = np.random.default_rng(0).random((num_pairs, 3, 8, 121, 121), np.float32)
+    noise /= noise.sum(-1, keepdims=True)
+    stream = io.BytesIO()
+    write_maps(stream, Maps(noise, np.tril(noise), noise))
+    assert 12 * stream.tell() <= 50e6  # norms are as many, and own outputs
+    assert room_for(examples, model, 0.001) == (1, False) and room_for([], model, 50) == (0, True)

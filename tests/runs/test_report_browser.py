@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tabs import browser, needs_browser, open_html  # noqa: F401
+from tabs import browser, needs_browser, obstacles, open_html  # noqa: F401
 
 pytestmark = needs_browser
 
@@ -23,6 +23,7 @@ def test_it_fits_the_window_and_its_figures_have_the_colour_of_its_text(
     page = (small_run / "report.html").read_text(encoding="utf-8")
     tab = open_html(page, width=width, height=height, scheme=scheme)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert obstacles(tab) == []
     ink = tab.evaluate("getComputedStyle(document.body).color")
     assert ink == {"light": "rgb(23, 32, 46)", "dark": "rgb(230, 235, 242)"}[scheme]
     texts = tab.locator("svg text")

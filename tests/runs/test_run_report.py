@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from seq2see.decoding import read_content
+from seq2see.maps import AttentionLog, log
+from seq2see.maps import page as page_module
 from seq2see.runs import report
 from seq2see.runs.config import compose_options
 from seq2see.runs.folder import RunFailed
@@ -123,3 +125,24 @@ def test_tensorboard_has_maps_samples_and_the_page_of_hyperparameters(small_run:
     result = json.loads((small_run / "result.json").read_text())
     (score,) = events.Scalars("test/exact_match")
     assert (score.step, score.value) == (12, pytest.approx(result["test"]["exact_match"]))
+
+
+def test_the_maps_can_be_watched_while_the_run_goes_on(
+    tmp_path: Path, short_run: Overrides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "SHARE", 1000.0)
+    seen: list[str] = []
+    write = log.write_bytes
+
+    def watch(path: Path, content: bytes) -> None:
+        seen.append(content.decode())
+        write(path, content)
+
+    monkeypatch.setattr(log, "write_bytes", watch)
+    train_run(compose_options("train", short_run(tmp_path / "run", "attention_log.enabled=true")))
+    data = [json.loads(re.search(r'id="log">(.*)</script>', page)[1]) for page in seen]  # pyright: ignore
+    steps = [[step["step"] for step in own["steps"]] for own in data]
+    assert len(steps) >= 3 and steps[-2] == steps[-1] and steps[0] == steps[-1][: len(steps[0])] != steps[-1]
+    assert [own["reloadSeconds"] for own in data] == [page_module.RELOAD_SECONDS] * (len(data) - 1) + [None]
+    anew = page_module.render(AttentionLog.open(tmp_path / "run"))
+    assert data[-1]["maps"] == json.loads(re.search(r'id="log">(.*)</script>', anew)[1])["maps"]  # pyright: ignore

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import yaml
 
 from seq2see.atomic_write import write_text
 from seq2see.commands.translate import speak_utf8
@@ -16,15 +17,19 @@ from seq2see.data.encoded import Texts
 from seq2see.decoding import TranslationModel, decode_sentences, device_of, load
 from seq2see.maps import AttentionLog, page
 from seq2see.maps.ablation import head_effects
-from seq2see.maps.attended import CrossHead, aligning_head, dimensions_of, labelled, labels_of
+from seq2see.maps.arrays import depth_and_heads
+from seq2see.maps.attended import Asked, CrossHead, aligning_head, dimensions_of, labelled, labels_of
 from seq2see.maps.capture import capture, with_outputs
+from seq2see.maps.causes import WordEffects, causes_table, cost, for_page, word_effects
 from seq2see.maps.drawing import TITLES, Choice, csv_table, in_terminal, labelled_maps, svg_figure
 from seq2see.maps.links import LinkCounts, grow_diag_final_and, read_links, score_links
+from seq2see.maps.patching import twins_of
+from seq2see.maps.twins import twins_figure, twins_in_terminal, twins_page, twins_table
 from seq2see.options import AttentionFormat, AttentionKind, AttentionOptions
 
 MAP_KEYS = ("output", "layer", "head", "norms")
 KEYS = {  # of the three things to look at, and what goes with each
-    "ckpt": (*MAP_KEYS, "input", "target", "average"),
+    "ckpt": (*MAP_KEYS, "input", "target", "average", "twin", "causes"),
     "run": (*MAP_KEYS, "step"),
     "gold": ("hypothesis", "reverse"),
 }
@@ -34,6 +39,8 @@ PAGES = {  # what is opened in a browser, and where it goes if nobody says
     AttentionFormat.playground: "playground.html",
 }
 MAX_LINES = 200  # in one page
+MOST_TWINS = 20  # lines with a twin, in one figure
+MOST_CAUSED = 40_000  # target tokens, scored for what words cause without being asked: a second
 MOST_ABLATED = 32  # lines; with more, what each head is worth takes longer than all the rest
 
 
@@ -57,11 +64,10 @@ def attention(options: AttentionOptions) -> Path | None:
         given = None if options.input is None else read_texts(options.input, options.target)
         content, note = playground_of(options, given)
     else:
-        log, choice, title = _log(options)
-        content, note = _content(options, log, choice, title), str(choice)
+        content, note = _twins(options) if options.twin is not None else _maps(options)
     output = options.output or PAGES.get(options.format)
     if output is None:
-        if options.format is AttentionFormat.csv:
+        if options.format is AttentionFormat.csv and note is not None:
             print(note, file=sys.stderr)
         sys.stdout.write(content)
         sys.stdout.flush()
@@ -71,16 +77,9 @@ def attention(options: AttentionOptions) -> Path | None:
     except OSError as error:
         raise ValueError(f"output: {output} cannot be written ({error.strerror}): name another file") from error
     print(f"open {output}" if options.format in PAGES else output)
-    if options.format is not AttentionFormat.html:
+    if options.format is not AttentionFormat.html and note is not None:
         print(note)
     return Path(output)
-
-
-def _content(options: AttentionOptions, log: AttentionLog, choice: Choice, title: str) -> str:
-    if options.format is AttentionFormat.html:
-        return page.render(log, title=title, view=choice.view)
-    write = {AttentionFormat.csv: csv_table, AttentionFormat.svg: svg_figure, AttentionFormat.terminal: in_terminal}
-    return write[options.format](labelled_maps(log, choice), choice)
 
 
 def _check(options: AttentionOptions) -> None:
@@ -97,7 +96,7 @@ def _check(options: AttentionOptions) -> None:
     is_playground = options.format is AttentionFormat.playground
     if is_playground and chosen[0] != "ckpt":
         raise ValueError(f"format=playground runs a checkpoint's model: set ckpt= in the place of {chosen[0]}=")
-    for name in ("layer", "head", "norms") if is_playground else ("float32",):
+    for name in ("layer", "head", "norms", "twin", "causes") if is_playground else ("float32",):
         if getattr(options, name) not in (None, False):
             owner = "other formats" if is_playground else "format=playground"
             raise ValueError(f"{name}= is for {owner}, and format={options.format.value} is set: leave out one of them")
@@ -105,22 +104,100 @@ def _check(options: AttentionOptions) -> None:
         raise ValueError("target= has a target for each line of input=: set input= too")
     if options.gold is not None and options.hypothesis is None:
         raise ValueError("hypothesis is missing: name the file of links that gold= is to score")
+    if options.causes and options.format not in (AttentionFormat.html, AttentionFormat.csv):
+        raise ValueError(f"causes=true is for format=html and csv, not {options.format.value}: set one of them")
+    for name in ("target", "layer", "head", "norms", "causes") if options.twin is not None else ():
+        if getattr(options, name) not in (None, False):
+            raise ValueError(f"{name}= is for maps, and twin= looks at all layers and heads: leave out one of them")
 
 
-def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str]:
-    """What is to be shown, and its title."""
-    if options.run is not None:
-        path = Path(options.run)
-        log = AttentionLog.open(path)
-        if not log.steps:
-            raise ValueError(f"run: {path} has logged no maps: name another run")
-        return log, choose(options, log, None), path.name
+def _maps(options: AttentionOptions) -> tuple[str, Choice | None]:
+    """The maps that were asked for, as a file holds them."""
+    log, choice, title, effects = _log(options)
+    if options.format is AttentionFormat.html:
+        words = [example.source_words or () for example in log.examples]
+        causes = None if effects is None else [for_page(own, of) for own, of in zip(effects, words, strict=True)]
+        return page.render(log, title=title, view=choice.view, other=_other(options), causes=causes), choice
+    if options.causes and effects is not None:
+        return causes_table(log.examples, effects), choice
+    write = {AttentionFormat.csv: csv_table, AttentionFormat.svg: svg_figure, AttentionFormat.terminal: in_terminal}
+    return write[options.format](labelled_maps(log, choice), choice), choice
+
+
+def _twins(options: AttentionOptions) -> tuple[str, None]:
+    """Which heads carry the difference between each line and its twin."""
+    trained, file = _loaded(options), None if options.twin == "auto" else options.twin
+    lines = read_texts(options.input, file, key="twin")
+    if not 0 < len(lines) <= MOST_TWINS:
+        raise ValueError(f"input: {len(lines)} lines with text in them: give 1 to {MOST_TWINS}, one figure's worth")
+    found = {}
+    for line in lines:
+        try:
+            found[line.number] = twins_of(trained, line.source, line.target)
+        except ValueError as error:
+            raise ValueError(f"twin, line {line.number}: {error}") from error
+    if options.format is AttentionFormat.html:
+        return twins_page(found, options.input or "standard input"), None
+    write = {AttentionFormat.csv: twins_table, AttentionFormat.svg: twins_figure}
+    return write.get(options.format, twins_in_terminal)(found), None
+
+
+def _loaded(options: AttentionOptions) -> TranslationModel:
     assert options.ckpt is not None
     trained = load(options.ckpt, average=options.average)
     trained.decode_as(options.decode)
     trained.model.to(device_of(options.accelerator))
-    log = log_of(trained, read_texts(options.input, options.target))
-    return log, choose(options, log, aligning_head(trained)), options.input or "standard input"
+    return trained
+
+
+def _log(options: AttentionOptions) -> tuple[AttentionLog, Choice, str, list[WordEffects] | None]:
+    """What is to be shown, its title, and what source words cause, if that is to be shown too."""
+    if options.run is not None:
+        path = Path(options.run if isinstance(options.run, str) else options.run[0])
+        log = _log_of_run(path)
+        return log, choose(options, log, None), _title(path), None
+    trained = _loaded(options)
+    log, asked = looked_at(trained, read_texts(options.input, options.target))
+    choice, effects = choose(options, log, aligning_head(trained)), None
+    words = [example.source_words or () for example in log.examples]
+    tokens = sum(cost(trained, pair, max(own, default=-1) + 1) for pair, own in zip(asked, words, strict=True))
+    wanted = options.format is AttentionFormat.html and tokens <= MOST_CAUSED
+    if options.causes or (options.causes is None and wanted):
+        effects = [word_effects(trained.model, *pair, own) for pair, own in zip(asked, words, strict=True)]
+    title = f"{trained.options.task.kind} ({trained.run.name if trained.run else options.ckpt})"
+    return log, choice, f"{title}: {options.input or 'standard input'}", effects
+
+
+def _title(run: Path) -> str:
+    """A run's task and name, as its page has them; the name alone where its configuration cannot be read."""
+    folder = run.resolve().parent if run.name == "attention" else run.resolve()
+    try:
+        task = yaml.safe_load((folder / "config.yaml").read_text(encoding="utf-8"))["task"]["kind"]
+    except (OSError, ValueError, TypeError, KeyError, yaml.YAMLError):
+        return folder.name
+    return f"{task} ({folder.name})"
+
+
+def _log_of_run(path: Path) -> AttentionLog:
+    log = AttentionLog.open(path)
+    if not log.steps:
+        raise ValueError(f"run: {path} has logged no maps: name another run")
+    return log
+
+
+def _other(options: AttentionOptions) -> tuple[str, AttentionLog] | None:
+    """The name and the log of the run that is compared with; the whole path where both have one name.
+
+    Says how many pairs both have, and what to choose where the models differ in size.
+    """
+    if not isinstance(options.run, list) or len(options.run) == 1:
+        return None
+    one, other = map(Path, options.run)
+    log, other_log = _log_of_run(one), _log_of_run(other)
+    common = sum(place is not None for place in page.pairs_in_common(log, other_log))
+    note = "" if log.model == other_log.model else "; their models differ in size, so choose the head to compare with"
+    print(f"{common} of {len(log.examples)} pairs are in both runs{note}")
+    return str(other) if one.name == other.name else other.name, other_log
 
 
 class Line(NamedTuple):
@@ -131,25 +208,32 @@ class Line(NamedTuple):
     target: str | None = None  # what the decoder is to be fed; None: what the model writes
 
 
-def read_texts(path: str | None, target: str | None) -> list[Line]:
+def read_texts(path: str | None, target: str | None, *, key: str = "target") -> list[Line]:
     """The lines of a file or of standard input with something in them, each with its target if there is such a file.
+
+    `key` is what names that file.
 
     Raises:
         ValueError: a file cannot be read, or the two have different numbers of lines.
     """
     sources = list(read_lines(path))
-    targets = [None] * len(sources) if target is None else list(read_lines(target, key="target"))
+    targets = [None] * len(sources) if target is None else list(read_lines(target, key=key))
     if len(targets) != len(sources):
         raise ValueError(
-            f"target: {target} has {len(targets)} lines, {path or 'standard input'} has {len(sources)}: give one "
-            "target for each line"
+            f"{key}: {target} has {len(targets)} lines, {path or 'standard input'} has {len(sources)}: give one "
+            f"{key} for each line"
         )
     lines = map(Line, range(1, len(sources) + 1), sources, targets)
     return [line for line in lines if line.source.strip()]
 
 
 def log_of(trained: TranslationModel, lines: Sequence[Line]) -> AttentionLog:
-    """A log of one step, in memory: what the model attends to while it translates these lines.
+    """The log of `looked_at`."""
+    return looked_at(trained, lines)[0]
+
+
+def looked_at(trained: TranslationModel, lines: Sequence[Line]) -> tuple[AttentionLog, list[Asked]]:
+    """A log of one step, in memory: what the model attends to while it translates these lines; and their ids.
 
     The decoder is fed the very ids that the model wrote; where targets are given it is fed those, and the maps of the
     model's own outputs stand beside them (`*_free`).
@@ -189,7 +273,7 @@ def log_of(trained: TranslationModel, lines: Sequence[Line]) -> AttentionLog:
         print(about_unfinished(unfinished, trained.length_limit.remedy), file=sys.stderr)
     targets = given if is_forced else [said.ids for said in hypotheses]
     batch = EncodedPairs(Texts.of(sources), Texts.of(targets), ids=np.arange(len(lines))).batch(range(len(lines)))
-    return AttentionLog.of_maps(
+    log = AttentionLog.of_maps(
         with_outputs(trained.model, batch, hypotheses) if is_forced else capture(trained.model, batch, norms=True),
         examples=[
             labelled(trained, line.number, line.source, ids, line.target)
@@ -201,6 +285,7 @@ def log_of(trained: TranslationModel, lines: Sequence[Line]) -> AttentionLog:
         hypothesis_tokens=[labels_of(target, said.ids, ended=said.ended) for said in hypotheses] if is_forced else None,
         effects=head_effects(trained.model, batch) if len(lines) <= MOST_ABLATED else None,
     )
+    return log, list(zip(sources, targets, strict=True))
 
 
 def choose(options: AttentionOptions, log: AttentionLog, aligning: CrossHead | None) -> Choice:
@@ -216,8 +301,7 @@ def choose(options: AttentionOptions, log: AttentionLog, aligning: CrossHead | N
     step, kind = log.steps[-1] if options.step is None else options.step, options.kind
     if options.norms and f"{kind.value}_norm" not in log.maps(step).named():
         raise ValueError(f"norms=true: the log has weights alone at step {step}: leave norms out")
-    heads = log.model["num_heads"]
-    layers = log.model["num_encoder_layers" if kind is AttentionKind.encoder else "num_decoder_layers"]
+    layers, heads = depth_and_heads(log.model, kind.value)
     if options.layer is None:
         place, reason = _aligned_best(log, aligning) if kind is AttentionKind.cross else (None, "")
         place, reason = (place, reason) if place else (CrossHead(layers - 1), "layer= and head= choose another")

@@ -12,10 +12,13 @@ from seq2see.decoding import TranslationModel, decode_sentences
 from seq2see.evaluation import Evaluation, one_line
 from seq2see.maps.attended import Asked, CrossHead, aligning_head, captured, looked_at
 from seq2see.maps.cases import Case, Found, Side, flags_of, render, report, spread, unattended_words
+from seq2see.maps.causes import agreement, cost, for_page, word_effects
 from seq2see.text import EOS, UNK
 
 NUM_SHOWN = 20  # outputs of each group
 MOST_SCORED = 500  # outputs whose flags are looked at
+MOST_TOKENS = 100_000  # of targets, scored for what words cause in all shown outputs together
+MOST_OF_ONE = 20_000  # and of one output; a longer one goes without single heads
 NUM_CANDIDATES = 5  # most probable tokens of each place
 SEED = 0
 
@@ -40,8 +43,9 @@ def add_cases(trained: TranslationModel, evaluation: Evaluation, *, name: str) -
     of_outputs = _sides(trained, [asked[n] for n in shown])
     of_references = _sides(trained, [(sources[n], ids) for n, ids in zip(shown, nearest, strict=True)])
     beams = _beams(trained, evaluation, shown, [sources[n] for n in shown])
+    causes = _causes(trained, [asked[n] for n in shown], [words[n] for n in shown])
     cases = []
-    for n, output, reference, beam in zip(shown, of_outputs, of_references, beams, strict=True):
+    for n, output, reference, beam, caused in zip(shown, of_outputs, of_references, beams, causes, strict=True):
         weights, labels = head.of(output.cross), tokenizer.tokens(sources[n])
         cases.append(
             Case(
@@ -57,6 +61,7 @@ def add_cases(trained: TranslationModel, evaluation: Evaluation, *, name: str) -
                 flags=flags_of(weights, words[n], usual),
                 unattended=_word_labels(unattended_words(weights, words[n]), words[n], labels),
                 hypotheses=beam,
+                causes=caused,
             )
         )
     decode = trained.options.decode.filled()
@@ -74,6 +79,9 @@ def add_cases(trained: TranslationModel, evaluation: Evaluation, *, name: str) -
         ),
     }
     evaluation.details["attention_flags"] = flags
+    about["causes"] = agreement(trained, asked, words)
+    if about["causes"] is not None:
+        evaluation.details["attention_causes"] = about["causes"]
     evaluation.page = render(cases, about=about, title=f"{name}: outputs and their attention")
 
 
@@ -94,6 +102,23 @@ def _flags(
         "right": len(scored) - num_wrong,
         "flags": report(flags, wrong[scored].tolist()),
     }
+
+
+def _causes(
+    trained: TranslationModel, asked: Sequence[Asked], words: Sequence[Sequence[int]]
+) -> list[dict[str, Any] | None]:
+    """For each output what its source words cause, as the page takes it; None from where that gets too much."""
+    found: list[dict[str, Any] | None] = []
+    left = MOST_TOKENS
+    for (source, target), own in zip(asked, words, strict=True):
+        num_words = max(own, default=-1) + 1
+        heads = cost(trained, (source, target), num_words) <= MOST_OF_ONE
+        left -= cost(trained, (source, target), num_words, heads=heads)
+        if not num_words or left < 0:
+            found.append(None)
+            continue
+        found.append(for_page(word_effects(trained.model, source, target, own, heads=heads), own))
+    return found
 
 
 def _head(trained: TranslationModel, evaluation: Evaluation) -> CrossHead:

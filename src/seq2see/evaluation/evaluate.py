@@ -14,11 +14,13 @@ from seq2see.decoding import Forced, Hypothesis, TranslationModel, teacher_force
 from seq2see.evaluation.baselines import make_baselines
 from seq2see.evaluation.details import Kind, by_confidence, by_length, kind_of_error, tokens_in_place
 from seq2see.evaluation.references import References, as_scored, one_line
-from seq2see.evaluation.report import detail_lines, flag_lines, score_lines, wrapped
+from seq2see.evaluation.report import cause_lines, detail_lines, flag_lines, score_lines, wrapped
 from seq2see.evaluation.scores import Scorer, SentenceCounts
 from seq2see.options import TokenizerKind
 from seq2see.options.plain import to_plain
+from seq2see.ranks import num_ranks
 from seq2see.tasks import Pair
+from seq2see.tasks.progress import counted, watched
 from seq2see.text import UNK, parted
 
 _NUM_LINES = 5  # of the .tsv file that are named for each kind of error
@@ -65,13 +67,14 @@ class Evaluation:
 
     def lines(self) -> list[str]:
         """What the terminal shows, in 80 columns."""
-        flags = self.details.get("attention_flags")
+        flags, causes = self.details.get("attention_flags"), self.details.get("attention_causes")
         return [
             *score_lines(self.scores, self.details),
             "",
             *detail_lines(self.details),
             "",
             *([] if flags is None else [*flag_lines(flags), ""]),
+            *([] if causes is None else [*cause_lines(causes), ""]),
             *(f"  {name}: {signature}" for name, signature in self.details["signatures"].items()),
             *(line for note in self.notes for line in wrapped(note)),
         ]
@@ -95,8 +98,10 @@ def evaluate_pairs(
     encoded = EncodedPairs.from_pairs(pairs, trained.source_tokenizer, target)
     _check_positions(model.encoder_positions.max_length, pairs, encoded)
     ids = target.encode_batch([pair.target for pair in pairs])
-    forced = teacher_forced(model, scoring_loader(encoded))
-    hypotheses, texts = asked.translated(model, limit=trained.length_limit, decode=decode)
+    loader = scoring_loader(encoded)
+    forced = teacher_forced(model, watched(loader, "scoring the references", total=len(loader)))
+    with counted("translating", -(-len(groups) // num_ranks())) as done:
+        hypotheses, texts = asked.translated(model, limit=trained.length_limit, decode=decode, progress=done)
     free, nearest = scorer.counts(texts)
     counts = SentenceCounts(forced.columns(groups) | free.columns)
     scores, lengths = counts.scores(), encoded.target_lengths
@@ -121,7 +126,8 @@ def evaluate_pairs(
         "confidence": by_confidence([hypothesis.ranked_by(1.0) for hypothesis in hypotheses], right),
     }
     if train:
-        details["baselines"] = _baselines(trained, [pairs[place].source for place in firsts], train, scorer)
+        with counted("searching the training pairs for baselines"):
+            details["baselines"] = _baselines(trained, [pairs[place].source for place in firsts], train, scorer)
     source_of = {place: number for number, group in enumerate(groups) for place in group}
     return Evaluation(
         scores=scores,

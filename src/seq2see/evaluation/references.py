@@ -1,6 +1,6 @@
 """What a model is to translate and what it may answer: validation and evaluation score alike."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from seq2see.decoding import Hypothesis, LengthLimit, decode_sentences
 from seq2see.decoding.ensemble import Predictor
@@ -48,10 +48,15 @@ class References:
         self._source_ids = source_tokenizer.encode_batch([pairs[place].source for place in self.firsts])
 
     def translated(
-        self, model: Predictor, *, limit: LengthLimit, decode: DecodeOptions
+        self,
+        model: Predictor,
+        *,
+        limit: LengthLimit,
+        decode: DecodeOptions,
+        progress: Callable[[int], None] | None = None,
     ) -> tuple[list[Hypothesis], list[str]]:
-        """The best hypothesis of each source, and its text in one line."""
-        found = decode_sentences(model, self._source_ids, limit=limit, options=decode)
+        """The best hypothesis of each source, and its text in one line; `progress` as `decode_sentences` takes it."""
+        found = decode_sentences(model, self._source_ids, limit=limit, options=decode, progress=progress)
         hypotheses = [best for best, *_ in found]
         return hypotheses, [one_line(self.target_tokenizer.decode(best.ids)) for best in hypotheses]
 

@@ -109,6 +109,16 @@ def flag_lines(found: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def cause_lines(found: Mapping[str, Any]) -> list[str]:
+    """Whether attention explains the outputs, from `maps.causes.agreement`."""
+    best, between = found["best"], found["between"]
+    return wrapped(
+        f"attention and causes: {found['verdict']}: Kendall's tau {best['tau']:.2f} at best (layer {best['layer']}, "
+        f"head {best['head']}, the same word first in {100 * best['same_first']:.0f} % of {found['rows']:,} rows) with "
+        f"leaving a word out, which agrees with blocking it at {between['tau']:.2f}"
+    )
+
+
 def comparison_lines(comparison: dict[str, Any]) -> list[str]:
     """The first checkpoint's scores beside each other one's, with the tests."""
     lines = []

@@ -5,7 +5,7 @@ put into the output, on the same pairs that the maps are of. The attention modul
 before their output projection, where the heads' contexts lie side by side.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -76,7 +76,11 @@ def _scores(model: Transformer, batch: Batch, masks: Masks) -> tuple[Tensor, Ten
     """
     device = next(model.parameters()).device
     tgt_out = batch.tgt_out.to(device)
-    with _heads_scaled(model, masks):
+
+    def scale(kind: str, depth: int, contexts: Tensor) -> Tensor:
+        return contexts * masks[kind][depth][:, None, :, None].to(contexts.dtype)
+
+    with contexts_changed(model, scale):
         logits = model(batch.src.to(device), batch.src_mask.to(device), batch.tgt_in.to(device)).float()
     real = tgt_out != PAD
     losses = F.cross_entropy(logits.transpose(1, 2), tgt_out, ignore_index=PAD, reduction="none")
@@ -87,19 +91,20 @@ def _scores(model: Transformer, batch: Batch, masks: Masks) -> tuple[Tensor, Ten
 
 
 @contextmanager
-def _heads_scaled(model: Transformer, masks: Masks) -> Iterator[None]:
-    """Multiplies what each head gives by its mask, in one forward pass."""
-    due: dict[nn.Module, list[Tensor]] = {}
-    for kind, of_layers in masks.items():
-        for layer, mask in zip(attention_layers(model, kind), of_layers, strict=True):
-            due.setdefault(layer.attention.out_proj, []).append(mask)  # a shared layer meets its depths' in turn
+def contexts_changed(model: Transformer, change: Callable[[str, int, Tensor], Tensor]) -> Iterator[None]:
+    """In one forward pass, what each head gives is what `change` makes of kind, depth and the contexts (B, T, H, K)."""
+    due: dict[nn.Module, list[tuple[str, int]]] = {}
+    for kind in KINDS:
+        for depth, layer in enumerate(attention_layers(model, kind)):
+            due.setdefault(layer.attention.out_proj, []).append(
+                (kind, depth)
+            )  # a shared layer meets its depths in turn
 
-    def scale(module: nn.Module, args: tuple[Tensor]) -> tuple[Tensor]:
-        mask = due[module].pop(0)
-        contexts = args[0].unflatten(-1, (mask.shape[1], -1))  # (B, T, H, K)
-        return ((contexts * mask[:, None, :, None].to(contexts.dtype)).flatten(2),)
+    def changed(module: nn.Module, args: tuple[Tensor]) -> tuple[Tensor]:
+        contexts = args[0].unflatten(-1, (model.options.num_heads or 1, -1))
+        return (change(*due[module].pop(0), contexts).flatten(2),)
 
-    handles = [module.register_forward_pre_hook(scale) for module in due]
+    handles = [module.register_forward_pre_hook(changed) for module in due]
     try:
         yield
     finally:

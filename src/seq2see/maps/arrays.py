@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from seq2see.atomic_write import read_json, write_bytes
 
-SCHEMA = 2  # 1 had no norms, no own outputs and no entries of thinned steps; it still opens
+SCHEMA = 3  # 1 had no norms, no own outputs and no entries of thinned steps, 2 no EXTRA_DIMENSIONS; both still open
 DIMENSIONS = ("d_model", "num_heads", "num_encoder_layers", "num_decoder_layers")
+EXTRA_DIMENSIONS = ("num_encoder_heads", "num_cross_layers")  # of other models, where they differ from those above
 KINDS: tuple[str, ...] = ("encoder", "decoder", "cross")
 MOST_UNPACKED = 2**27  # bytes of a step's maps that a file of any size may unpack to
 MOST_PACKED = 20  # times its size that a larger one may
@@ -62,10 +63,23 @@ class StoredStep:
 class Index(NamedTuple):
     """All that `index.json` holds."""
 
-    model: dict[str, int]  # DIMENSIONS
+    model: dict[str, int]  # DIMENSIONS, and any of EXTRA_DIMENSIONS
     max_megabytes: float
     examples: tuple[Example, ...]
     steps: tuple[StoredStep, ...]
+
+
+def dimensions(model: Mapping[str, int]) -> dict[str, int]:
+    """What a log says of a model's size. A missing dimension is a KeyError."""
+    return {name: int(model[name]) for name in (*DIMENSIONS, *(name for name in EXTRA_DIMENSIONS if name in model))}
+
+
+def depth_and_heads(model: Mapping[str, int], kind: str) -> tuple[int, int]:
+    """How many layers have maps of this kind, and how many heads a layer; no layers: the log has no such maps."""
+    if kind == "encoder":
+        return model["num_encoder_layers"], model.get("num_encoder_heads", model["num_heads"])
+    layers = model["num_decoder_layers"]
+    return model.get("num_cross_layers", layers) if kind == "cross" else layers, model["num_heads"]
 
 
 def step_file_name(step: int) -> str:
@@ -76,7 +90,7 @@ def step_file_name(step: int) -> str:
 def write_index(file: Path, index: Index) -> None:
     """Write `index.json`, whole or not at all."""
     content = {
-        "schema": SCHEMA,
+        "schema": SCHEMA if set(index.model) & set(EXTRA_DIMENSIONS) else 2,
         "model": index.model,
         "max_megabytes": index.max_megabytes,
         "examples": [
@@ -124,7 +138,7 @@ def read_index(file: Path) -> Index:
     try:
         names = [each.name for each in fields(Example)]
         examples = tuple(Example(**{name: _tuples(entry.get(name)) for name in names}) for entry in content["examples"])
-        model = {name: int(content["model"][name]) for name in DIMENSIONS}
+        model = dimensions(content["model"])
         steps = tuple(
             StoredStep(
                 int(entry["step"]),
@@ -151,7 +165,7 @@ def _tuples(value: Any) -> Any:
 class Maps(NamedTuple):
     """Attention of one step, float32 (examples, layers, heads, query, key), zero at padding.
 
-    encoder: source tokens look at source tokens, EOS included.
+    encoder: source tokens look at source tokens, EOS included; without layers where another model's maps lack it.
     decoder: what has been read so far (BOS + target) looks at itself.
     cross: row t reads tgt_in[t], predicts tgt_out[t], and looks at the source tokens.
 
@@ -223,9 +237,8 @@ def fit(maps: Maps, examples: Sequence[Example], model: Mapping[str, int], hypot
 
 
 def _shape(name: str, examples: Sequence[Example], model: Mapping[str, int], hypotheses: Labels) -> tuple[int, ...]:
-    num_layers = model["num_encoder_layers" if name.startswith("encoder") else "num_decoder_layers"]
     queries, keys = lengths(name, examples, hypotheses)
-    return len(examples), num_layers, model["num_heads"], max(queries), max(keys)
+    return len(examples), *depth_and_heads(model, name.partition("_")[0]), max(queries), max(keys)
 
 
 def write_maps(stream: BinaryIO, maps: Maps) -> Maps:

@@ -21,6 +21,7 @@ from seq2see.maps.links import Link, LinkCounts, Rows, count_links, word_weights
 from seq2see.maps.measures import choose_head
 from seq2see.options import TokenizerKind
 from seq2see.tasks import Pair
+from seq2see.tasks.progress import watched
 from seq2see.text import EOS, Tokenizer
 
 MOST_NUMBERS = 2**22  # of attention weights or log-probabilities in memory together: more is slower, not faster
@@ -198,7 +199,8 @@ def _error_rates(trained: TranslationModel, pairs: Sequence[Pair]) -> dict[Rows,
     source, target = trained.source_tokenizer, trained.target_tokenizer
     sources, targets = source.encode_batch(pair.source for pair in pairs), target.encode_batch(p.target for p in pairs)
     counts = dict.fromkeys(Rows, LinkCounts())
-    for index, _, cross in captured(trained, list(zip(sources, targets, strict=True))):
+    asked = list(zip(sources, targets, strict=True))
+    for index, _, cross in watched(captured(trained, asked), "scoring alignments", total=len(asked)):
         source_words, target_words = source.word_numbers(pairs[index].source), target.word_numbers(pairs[index].target)
         for rows in Rows:
             words = word_weights(cross, rows=rows, source_words=source_words, target_words=target_words)

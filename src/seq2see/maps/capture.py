@@ -71,16 +71,19 @@ def capture_with_logits(model: Transformer, batch: Batch, *, norms: bool = False
     return Maps(**maps), logits
 
 
-def snapshot(model: Transformer, batch: Batch, *, limit: LengthLimit) -> tuple[Maps, list[Hypothesis]]:
+def snapshot(
+    model: Transformer, batch: Batch, *, limit: LengthLimit, is_whole: bool = True
+) -> tuple[Maps, list[Hypothesis]]:
     """`capture` with norms, of the references and (`*_free`) of the model's own greedy outputs, and these outputs.
 
-    They are no longer than `limit` says, nor more than `MOST_LONGER` tokens longer than the longest reference.
+    Unless it is to be whole, the maps are the weights of the references alone. Outputs are no longer than `limit` says,
+    nor more than `MOST_LONGER` tokens longer than the longest reference.
     """
     longest = batch.tgt_out.shape[1] + MOST_LONGER
     limits = [min(limit.of(length), longest) for length in batch.src_mask.sum(1).tolist()]
     device = next(model.parameters()).device
     hypotheses = greedy(model, batch.src.to(device), batch.src_mask.to(device), max_lengths=limits)
-    return with_outputs(model, batch, hypotheses), hypotheses
+    return with_outputs(model, batch, hypotheses) if is_whole else capture(model, batch), hypotheses
 
 
 def with_outputs(model: Transformer, batch: Batch, hypotheses: list[Hypothesis]) -> Maps:

@@ -23,6 +23,7 @@ COLUMNS = ("line", "text", "kind", "layer", "head", "query", "query_token", "key
 WIDTH = 80  # columns of a terminal at most
 LEVELS = ((0.7, "█"), (0.4, "▓"), (0.2, "▒"), (0.05, "░"), (float("-inf"), "·"))  # least weight, and how it is drawn
 LEGEND = "· below 5 %   ░ from 5 %   ▒ from 20 %   ▓ from 40 %   █ from 70 %"
+HIDDEN_LEGEND = LEGEND.replace("   ", "  ") + "  blank: later"
 NARROWEST = 2  # columns of a cell: as many as a CJK character takes
 TALLEST = 12  # characters of a label that is written downwards
 
@@ -140,12 +141,14 @@ def in_terminal(maps: Sequence[LabelledMap], choice: Choice) -> str:
     for own in maps:
         text, *target = own.heading
         lines = ("".join(c if c.isprintable() else " " for c in line) for line in (f"{own.line}: {text}", *target))
-        blocks = heat_map(own.weights, own.queries, own.keys, width=width)
+        blocks = heat_map(own.weights, own.queries, own.keys, width=width, causal=own.causal)
         parts.append("\n".join([*(cut(line, width) for line in lines), blocks]))
     return "\n\n".join(parts) + "\n"
 
 
-def heat_map(weights: NDArray, row_labels: Sequence[str], column_labels: Sequence[str], *, width: int = 80) -> str:
+def heat_map(
+    weights: NDArray, row_labels: Sequence[str], column_labels: Sequence[str], *, width: int = 80, causal: bool = False
+) -> str:
     """The weights as blocks of five shades.
 
     Labels of columns stand side by side if all of them fit, else they are written downwards; columns that do not fit
@@ -156,6 +159,7 @@ def heat_map(weights: NDArray, row_labels: Sequence[str], column_labels: Sequenc
         row_labels: T words.
         column_labels: S words.
         width: columns of the terminal, which no line is wider than; CJK characters take two.
+        causal: whether a row sees no column after its own; what it does not see stays blank.
     """
     rows, columns = ([_printable(label) for label in labels] for labels in (row_labels, column_labels))
     left = min(max((cell_len(row) for row in rows), default=0), width // 4)
@@ -173,10 +177,12 @@ def heat_map(weights: NDArray, row_labels: Sequence[str], column_labels: Sequenc
         height = min(TALLEST, max(map(len, some)))
         header = [some] if fits else zip(*(label[:height].rjust(height) for label in some), strict=True)
         lines += [" " * (left + 1) + gap.join(map(set_cell_size, line, sizes)) for line in header]
-        for label, row in zip(rows, weights[:, start : start + num_fitting], strict=True):
-            shades = (next((shade for least, shade in LEVELS if weight >= least), "?") for weight in row)  # ? is NaN
+        for number, (label, row) in enumerate(zip(rows, weights[:, start : start + num_fitting], strict=True)):
+            seen = row[: max(0, number + 1 - start)] if causal else row
+            shades = [next((shade for least, shade in LEVELS if weight >= least), "?") for weight in seen]  # ? is NaN
+            shades += " " * (len(row) - len(seen))
             lines.append(f"{label} {gap.join(map(str.__mul__, shades, sizes))}")
-    return "\n".join(line.rstrip() for line in [*lines, LEGEND])
+    return "\n".join(line.rstrip() for line in [*lines, HIDDEN_LEGEND if causal else LEGEND])
 
 
 def cut(text: str, width: int) -> str:
@@ -240,9 +246,9 @@ def _square(x: int, y: int, width: int, height: int, fill: str) -> str:
     return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}"/>'
 
 
-def _text(text: str, x: float, y: float, *, size: int, anchor: str = "start", turn: int = 0) -> str:
+def _text(text: str, x: float, y: float, *, size: int, anchor: str = "start", turn: int = 0, fill: str = INK) -> str:
     return (
-        f'<text transform="translate({x:g} {y:g}) rotate({turn})" font-size="{size}" fill="{INK}" '
+        f'<text transform="translate({x:g} {y:g}) rotate({turn})" font-size="{size}" fill="{fill}" '
         f'text-anchor="{anchor}" xml:space="preserve">{_safe(text)}</text>'
     )
 

@@ -1,7 +1,9 @@
 """The log of attention maps that people hold in their hands: how it is shown, and logs of other models' maps."""
 
 import html
+import math
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,15 +13,30 @@ from numpy.typing import ArrayLike, NDArray
 
 from seq2see.atomic_write import write_bytes
 from seq2see.maps import page
-from seq2see.maps.arrays import KINDS, Example, Maps
+from seq2see.maps.arrays import KINDS, Example, Maps, depth_and_heads
 from seq2see.maps.store import StoredLog
 
+SHARE = 0.02  # of the time between two writings of a live page that is spent on one
 Tokens = Sequence[str] | Sequence[Sequence[str]]
 Links = Sequence[Sequence[tuple[int, int]] | None] | None
 
 
 class AttentionLog(StoredLog):
     """Attention maps over training, in a folder or in memory; made by `create`, `open` or `of_maps`."""
+
+    def __repr__(self) -> str:
+        """What is in it."""
+        sizes = {kind: depth_and_heads(self.model, kind) for kind in KINDS}
+        kinds = ", ".join(f"{kind} {layers} x {heads}" for kind, (layers, heads) in sizes.items() if layers)
+        steps = [f"{step:,}" for step in self.steps]
+        when = f"{len(steps)} steps, {steps[0]} to {steps[-1]}" if steps[1:] else f"step {''.join(steps)}"
+        linked = "with true links" if any(example.links is not None for example in self.examples) else "no true links"
+        pairs = "1 pair" if len(self.examples) == 1 else f"{len(self.examples)} pairs"
+        place = "in memory" if self.folder is None else str(self.folder)
+        return (
+            f"<AttentionLog {place}: {pairs} ({linked}), {when if steps else 'no step yet'};"
+            f" layers x heads: {kinds}; show() or save('maps.html') for the page>"
+        )
 
     def save(self, path: str | Path, *, title: str = "Attention maps") -> Path:
         """Write the page, one HTML file that opens anywhere, and return its path."""
@@ -34,23 +51,52 @@ class AttentionLog(StoredLog):
             ImportError: there is no IPython, so no notebook.
         """
         try:
-            from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]
+            from IPython.display import display  # pyright: ignore[reportMissingImports]
         except ImportError as error:
             raise ImportError(
                 "show() needs IPython, which a notebook has; anywhere else write the page with save('maps.html')"
             ) from error
         text = html.escape(page.render(self), quote=True)
         frame = f'<iframe srcdoc="{text}" sandbox="allow-scripts allow-downloads" title="Attention maps"'
-        display(HTML(f'{frame} style="width: 100%; height: {height}px; border: 0"></iframe>'))
+        frame += f' style="width: 100%; height: {height}px; border: 0"></iframe>'
+        display({"text/html": frame, "text/plain": repr(self)}, raw=True)  # HTML(frame) would warn: it wants an address
+
+
+class LivePage:
+    """The page of a log that still grows; what was packed for one writing serves the next.
+
+    Args:
+        log: as it grows.
+        path: the file.
+        title: what the browser's tab shows.
+    """
+
+    def __init__(self, log: AttentionLog, path: Path, *, title: str) -> None:
+        self.log, self.path, self.title = log, path, title
+        self._known: page.Pieces = {}
+        self._written, self._last = -math.inf, 0.0  # when, and how long it took
+
+    def keep_up(self) -> None:
+        """Writes the page, unless that would take more than `SHARE` of the time since the last writing."""
+        if self.log.steps and self._last <= SHARE * (time.monotonic() - self._written):
+            self.write(is_live=True)
+
+    def write(self, *, is_live: bool) -> None:
+        """Writes the page; one that is live loads itself again from time to time."""
+        begun = time.monotonic()
+        text = page.render(self.log, title=self.title, known=self._known, is_live=is_live)
+        write_bytes(self.path, text.encode("utf-8", "surrogatepass"))
+        self._written = time.monotonic()
+        self._last = self._written - begun
 
 
 def from_arrays(
     source_tokens: Tokens,
     target_tokens: Tokens,
     *,
-    encoder: ArrayLike,
-    decoder: ArrayLike,
     cross: ArrayLike,
+    encoder: ArrayLike | None = None,
+    decoder: ArrayLike | None = None,
     source_mask: ArrayLike | None = None,
     target_mask: ArrayLike | None = None,
     links: Links = None,
@@ -62,10 +108,9 @@ def from_arrays(
         source_tokens: labels of the source tokens of one pair, or of each of B pairs; the last is the end of sentence.
         target_tokens: labels of what each decoder row predicts (the labels that the model is trained on, not its
             shifted input), the end of sentence last.
-        encoder: rows that sum to 1, (B, layers, H, S, S); for one pair also without B. Rows of padding may hold
-            anything.
-        decoder: (B, layers, H, T, T), row t reading what comes before target token t.
-        cross: (B, layers, H, T, S).
+        cross: rows that sum to 1, (B, layers, H, T, S); for one pair also without B. Rows of padding may hold anything.
+        encoder: (B, layers, H, S, S); its layers and heads may be others in number. None: the page has none.
+        decoder: (B, layers, H, T, T), row t reading what comes before target token t. None: the page has none.
         source_mask: True or 1 at real source tokens (B, S), or (S,) for one pair; None: all up to the number of tokens.
         target_mask: the same of the target (B, T).
         links: true links (source token, target token) of each pair, 0-based, the ends of sentence not counted; None
@@ -75,16 +120,18 @@ def from_arrays(
     Raises:
         ValueError: shapes, tokens, masks and links do not fit each other, or rows do not sum to 1.
     """
-    given = {name: _as_array(array) for name, array in zip(KINDS, (encoder, decoder, cross), strict=True)}
+    arrays = zip(KINDS, (encoder, decoder, cross), strict=True)
+    given = {name: _as_array(array) for name, array in arrays if array is not None}
     given = {name: array[None] if array.ndim == 4 else array for name, array in given.items()}
     shapes = {name: array.shape for name, array in given.items()}
     pairs, layers, heads, num_targets, num_sources = (*shapes["cross"], *[0] * 5)[:5]
-    depth = shapes["encoder"][1] if shapes["encoder"][1:] else 0
-    if shapes != {
-        "encoder": (pairs, depth, heads, num_sources, num_sources),
-        "decoder": (pairs, layers, heads, num_targets, num_targets),
+    missing = (pairs, 0, heads)  # no layers
+    expected = {
+        "encoder": (pairs, *shapes.get("encoder", missing)[1:3], num_sources, num_sources),
+        "decoder": (pairs, *shapes.get("decoder", missing)[1:2], heads, num_targets, num_targets),
         "cross": (pairs, layers, heads, num_targets, num_sources),
-    }:
+    }
+    if any(shape != expected[name] for name, shape in shapes.items()):
         raise ValueError(f"the maps do not fit each other: give (pairs, layers, heads, query, key) each, got {shapes}")
     if source_tokens and isinstance(source_tokens[0], str):
         source_tokens, target_tokens = [source_tokens], [target_tokens]  # pyright: ignore[reportAssignmentType]
@@ -97,15 +144,17 @@ def from_arrays(
     sources, columns = _real("source", source_tokens, source_mask, num_sources)
     targets, rows = _real("target", target_tokens, target_mask, num_targets)
     examples = [
-        Example(
-            number, " ".join(source[:-1]), " ".join(target[:-1]), source, target, None if own is None else tuple(own)
-        )
+        Example(number, _text_of(source), _text_of(target), source, target, None if own is None else tuple(own))
         for number, (source, target, own) in enumerate(zip(sources, targets, true, strict=True))
     ]
     sides = {"encoder": (columns, columns), "decoder": (rows, rows), "cross": (rows, columns)}
-    maps = Maps(**{name: _picked(name, given[name], *sides[name]) for name in KINDS})
-    model = {"d_model": d_model, "num_heads": heads, "num_encoder_layers": depth, "num_decoder_layers": layers}
-    return AttentionLog.of_maps(maps, examples=examples, model=model)
+    maps = {name: np.zeros(shape, np.float32) for name, shape in expected.items()}
+    maps |= {name: _picked(name, array, *sides[name]) for name, array in given.items()}
+    (_, depth, encoder_heads, *_), (_, decoder_depth, *_) = expected["encoder"], expected["decoder"]
+    model = {"d_model": d_model, "num_heads": heads, "num_encoder_layers": depth, "num_decoder_layers": decoder_depth}
+    model |= {"num_encoder_heads": encoder_heads} if encoder_heads != heads else {}
+    model |= {"num_cross_layers": layers} if layers != decoder_depth else {}
+    return AttentionLog.of_maps(Maps(**maps), examples=examples, model=model)
 
 
 def from_hf(
@@ -145,7 +194,21 @@ def from_hf(
                 " output_attentions=True, not generate() but model(input_ids=..., decoder_input_ids=...)"
             )
         stacked[kind] = np.stack([_as_array(layer) for layer in layers], axis=1)
-    return from_arrays(*tokens, **stacked, source_mask=source_mask, target_mask=target_mask, links=links)
+    states = getattr(outputs, "encoder_last_hidden_state", None)
+    return from_arrays(
+        *tokens,
+        **stacked,
+        source_mask=source_mask,
+        target_mask=target_mask,
+        links=links,
+        d_model=0 if states is None else int(states.shape[-1]),
+    )
+
+
+def _text_of(tokens: Sequence[str]) -> str:
+    """What the tokens read, the end left out; the marks of a word's start that SentencePiece and byte-level BPE set."""
+    marked = any(token.startswith(("\u2581", "\u0120")) for token in tokens)
+    return ("" if marked else " ").join(tokens[:-1]).translate({0x2581: " ", 0x120: " "} if marked else {}).strip()
 
 
 def _as_array(values: Any) -> NDArray:

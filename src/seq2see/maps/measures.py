@@ -171,6 +171,8 @@ def table_of(
     rows = []
     for kind in KINDS:
         weights = getattr(maps, kind)
+        if not weights.shape[1]:
+            continue
         columns = _measure(kind, weights, None if previous is None else getattr(previous, kind), examples)
         if effects is not None:
             columns |= {name: own[kind] for name, own in effects._asdict().items()}

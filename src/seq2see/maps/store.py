@@ -10,12 +10,16 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from seq2see.atomic_write import whole_binary_file, write_bytes
 from seq2see.maps import arrays
-from seq2see.maps.arrays import DIMENSIONS, Example, Index, Maps, StoredStep
+from seq2see.maps.arrays import Example, Index, Maps, StoredStep
 from seq2see.maps.measures import HeadEffects, MeasureRow, read_table, table_of, write_table
+
+LEAST_STEPS = 8  # that a limit of size leaves, if they are as large as was reckoned
+USUAL_STEPS = 24  # that a run of some thousand steps stores
+BYTES_A_CELL = 1.85  # in half precision, deflated: 1.7 to 1.8 at 100 tokens
 
 
 class StoredLog:
@@ -45,14 +49,15 @@ class StoredLog:
         Args:
             folder: made if missing, usually `RUN/attention`; None keeps the log in memory.
             examples: at least one.
-            model: d_model, num_heads, num_encoder_layers, num_decoder_layers.
+            model: d_model, num_heads, num_encoder_layers, num_decoder_layers; where the encoder has another number of
+                heads num_encoder_heads, and where cross attention has another number of layers num_cross_layers.
             max_megabytes: limit for the step files together, in millions of bytes; steps are thinned to keep it.
 
         Raises:
             ValueError: the folder already holds a log.
         """
-        dimensions = {name: int(model[name]) for name in DIMENSIONS}
-        log = cls(None if folder is None else Path(folder), Index(dimensions, max_megabytes, tuple(examples), ()))
+        index = Index(arrays.dimensions(model), max_megabytes, tuple(examples), ())
+        log = cls(None if folder is None else Path(folder), index)
         if log.folder is not None:
             if (log.folder / "index.json").exists():
                 raise ValueError(
@@ -221,6 +226,35 @@ class StoredLog:
     def _step_file(self, step: int) -> Path:
         assert self.folder is not None
         return self.folder / arrays.step_file_name(step)
+
+
+class Room(NamedTuple):
+    """What a log of a limited size holds: so many pairs, and whether inner steps have norms and own outputs too."""
+
+    num_pairs: int
+    is_whole: bool
+
+
+def room_for(examples: Sequence[Example], model: Mapping[str, int], max_megabytes: float) -> Room:
+    """At least one pair, and as many that `LEAST_STEPS` steps fit, the first and the last with norms and own outputs.
+
+    The size of a step is reckoned before there is one, so that training never waits for what would be thrown away.
+    """
+
+    def size(name: str, num_pairs: int) -> float:
+        layers, heads = arrays.depth_and_heads(model, name)
+        cells = (queries * keys for queries, keys in zip(*arrays.lengths(name, examples[:num_pairs]), strict=True))
+        return BYTES_A_CELL * layers * heads * sum(cells) / (2 if name.startswith("decoder") else 1)
+
+    def sizes(num_pairs: int) -> tuple[float, float]:
+        return sum(size(name, num_pairs) for name in arrays.KINDS), sum(size(name, num_pairs) for name in Maps._fields)
+
+    most = max_megabytes * 1e6
+    for num_pairs in range(len(examples), 0, -1):
+        weights, whole = sizes(num_pairs)
+        if num_pairs == 1 or 2 * whole + (LEAST_STEPS - 2) * weights <= most:
+            return Room(num_pairs, is_whole=USUAL_STEPS * whole <= most)
+    return Room(0, is_whole=True)
 
 
 def densest_step(steps: Sequence[int], kept: Collection[int | str] = ()) -> int:

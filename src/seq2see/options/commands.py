@@ -242,9 +242,11 @@ class AttentionOptions:
 
     ckpt: str | None = None
     average: int | None = None  # the mean of the run's so many newest kept checkpoints (training.keep)
-    run: str | None = None  # a run folder whose log is shown
+    run: Any = None  # a run folder whose log is shown, or two: the second one's is compared with
     input: str | None = None  # None: standard input
     target: str | None = None  # a file with a target for each line of the input; None: what the model writes, alone
+    twin: str | None = None  # a file with each line changed in one word, or auto: which heads carry the difference
+    causes: bool | None = None  # what each source word does to each target token; None: in a page, of few short lines
     output: str | None = None  # None: attention.html, .svg or playground.html here; standard output for the others
     format: AttentionFormat = AttentionFormat.html
     kind: AttentionKind = AttentionKind.cross
@@ -261,6 +263,15 @@ class AttentionOptions:
     accelerator: str = "auto"
 
     def __post_init__(self) -> None:
+        runs = self.run if isinstance(self.run, list) else [self.run or ""]
+        require(
+            1 <= len(runs) <= 2 and all(isinstance(run, str) for run in runs),
+            f"run ({self.run}) must be a run folder, or two: run=[A,B]",
+        )
+        require(
+            len(runs) == 1 or self.format is AttentionFormat.html,
+            f"run=[A,B] is a page, and format={self.format.value} is set: leave out one of them",
+        )
         require_positive(self, "", "average")
         require_one_of(self.accelerator, "accelerator", ACCELERATORS)
         require_not_negative(self, "", "step")
@@ -341,5 +352,5 @@ COMMANDS: dict[str, type] = {
 FIGURE_FORMATS = (".svg", ".png", ".pdf")
 COMPARE_FORMATS = (".csv", ".md", ".tex", ".html")
 PATH_KEYS = ("ckpt", "run", "run_dir", "resume", "init", "input", "output", "config", "against")
-PATH_KEYS += ("target", "gold", "hypothesis", "reverse")
+PATH_KEYS += ("target", "twin", "gold", "hypothesis", "reverse")
 PATH_KEYS += ("task.train", "task.valid", "task.test", "task.path")

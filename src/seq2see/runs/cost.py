@@ -2,21 +2,26 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from seq2see.data import Batch
+from seq2see.decoding import LengthLimit, TranslationModel, decode_sentences
 from seq2see.ranks import num_ranks
+from seq2see.tasks import Pair
 from seq2see.training.budget import Budget
 from seq2see.training.objective import objective_of
 from seq2see.transformer import Transformer
 
+NUM_DECODED, NUM_TOKENS = 32, 8  # test sources, and target tokens of each, that show how long all will take
 NUM_TRIALS = 3  # batches whose time is measured, and whose operations are counted
 SIDE, PRODUCTS = 1024, 3  # of the square matrices whose products are the machine's peak
+ALL_BUT_DECODING = 2.0  # beside the translating of a test: its references, scores and alignments
 ALL_ELSE = 1.15  # the optimiser, validations and logging, beside forward and backward
 
 
@@ -79,6 +84,24 @@ def expected_seconds(
     times = [time.monotonic() for _ in trials]
     seconds_a_batch = (times[-1] - times[0]) / max(len(times) - 1, 1)
     return min(seconds_a_batch * budget.max_steps * accumulate_grad_batches * ALL_ELSE, limit)
+
+
+def expected_test_seconds(trained: TranslationModel, pairs: Sequence[Pair]) -> float:
+    """Seconds that scoring these will take, if outputs get as long as their references: what some lead to expect."""
+    if not pairs:
+        return 0.0
+    some = pairs[:: -(-len(pairs) // NUM_DECODED)]
+    sources = trained.source_tokenizer.encode_batch([pair.source for pair in some])
+    targets = trained.target_tokenizer.encode_batch([pair.target for pair in pairs])
+    times = [time.monotonic()]
+    for most in (1, 1, 1 + NUM_TOKENS):  # target tokens; the first time warms up
+        limit = LengthLimit(ratio=0.0, slack=most)
+        decode_sentences(trained.predictor, sources, limit=limit, options=trained.options.decode)
+        times.append(time.monotonic())
+    _, first, more = np.diff(times)
+    a_token = max(more - first, 0.0) / (len(some) * NUM_TOKENS)
+    seconds = first / len(some) * len(pairs) + a_token * sum(map(len, targets))
+    return float(seconds) * ALL_BUT_DECODING / num_ranks()
 
 
 def _trials(model: Transformer, batches: Iterable[Batch], most: int, *, smoothing: float) -> Iterator[None]:

@@ -18,7 +18,7 @@ from seq2see.options import COMMANDS, PATH_KEYS, TASKS, TINY, TrainOptions
 from seq2see.options.rules import without_removed
 
 TEXT_KEYS = ("task.source", "task.target", "task.features", "task.features_separator", "data.delimiter")  # quoted too
-LIST_KEYS = ("ckpt", "task.train", "task.valid", "task.test")  # path keys that take [a,b]
+LIST_KEYS = ("ckpt", "run", "task.train", "task.valid", "task.test")  # path keys that take [a,b]
 GROUPS = ("task", "model", "experiment")  # folders of configs/, chosen by the commands that have a task
 _PART = re.compile(r"\s*('(?:[^'\\]|\\.)*'|\[[^\]]*\]|\{[^}]*\}|[^,]*)\s*(?:,|$)")  # of values with commas between
 _SIDES = re.compile(r"\{\s*(source|target)\s*:\s*(.+?)\s*,\s*(source|target)\s*:\s*(.+?)\s*\}")  # of parallel files

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2see.atomic_write import read_json, write_text
+from seq2see.maps.log import AttentionLog, LivePage
 from seq2see.options import SCORES, TrainOptions
 from seq2see.options.plain import to_plain
 from seq2see.runs.choices import Facts, choose
@@ -31,7 +32,7 @@ STYLE = Path(__file__).with_suffix(".css")
 
 
 class Report:
-    """The page of a run.
+    """The page of a run, and that of its attention maps.
 
     Args:
         setup: what is trained, on what.
@@ -43,14 +44,24 @@ class Report:
         self.options, self.scores, self.max_steps = setup.options, setup.telling_scores, setup.budget.max_steps
         self.folder, self.phases = folder, phases
         self.differences = differences(setup.options, setup.facts)
+        self.maps: LivePage | None = None
         self._begun, self._spent, self._last = time.monotonic(), 0.0, 0.0
 
+    def show(self, log: AttentionLog | None) -> None:
+        """From now on the maps of this log have their page."""
+        if log is not None:
+            title = f"{self.options.task.kind} ({self.folder.path.name})"
+            self.maps = LivePage(log, self.folder.page, title=title)
+
     def keep_up(self) -> None:
-        """Writes the page, unless that would take more than its share of the time.
+        """Writes the pages, unless that would take more than their share of the time.
 
         Raises:
             OSError: it cannot be written.
         """
+        if self.maps is not None:
+            with self.phases("attention maps"), suppress(ValueError):  # a damaged file is said when the run ends
+                self.maps.keep_up()
         if self._spent + self._last <= SHARE * (time.monotonic() - self._begun):
             self.write({"status": "running"})
 
@@ -161,6 +172,8 @@ def reported(setup: TrainingSetup, folder: RunFolder, phases: Phases) -> Iterato
         yield report
     except BaseException:
         with suppress(Exception):  # what ended the run is to be told, not this
+            if report.maps is not None and folder.page.exists():
+                report.maps.write(is_live=False)
             report.write(read_result(folder.path))
         raise
     try:
@@ -251,7 +264,7 @@ def _pairs(lines: Mapping[str, str]) -> str:
 
 
 def _figure(svg: str) -> str:
-    return f'<div class="wide">{svg}</div>\n'
+    return f'<div class="wide" tabindex="0" role="region" aria-label="Figure">{svg}</div>\n'
 
 
 def _flat(plain: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

@@ -11,7 +11,7 @@ import torch
 from seq2see.evaluation import Evaluation
 from seq2see.options import SCORES
 from seq2see.ranks import num_ranks
-from seq2see.runs.cost import expected_seconds
+from seq2see.runs.cost import expected_seconds, expected_test_seconds
 from seq2see.runs.expected import Expected
 from seq2see.runs.folder import RunFolder
 from seq2see.runs.prepare import TrainingSetup, train_loader
@@ -33,6 +33,8 @@ def announce(setup: TrainingSetup, terminal: Terminal, folder: RunFolder) -> Non
         smoothing=options.optim.label_smoothing or 0.0,
         accumulate_grad_batches=options.trainer.accumulate_grad_batches,
     )
+    tests = [pair for split in ("test", "ood") for pair in setup.task.pairs(split)]
+    test = f", then {about(expected_test_seconds(setup.trained, tests))} to test" if tests else ""
     limits = [] if budget.max_steps is None else [f"{budget.max_steps:,} steps"]
     limits += [] if budget.max_seconds is None else [clock(budget.max_seconds)]
     batch = f"{data.batch_size} pairs" if data.batch_size else f"{data.batch_tokens:,} tokens"
@@ -48,7 +50,7 @@ def announce(setup: TrainingSetup, terminal: Terminal, folder: RunFolder) -> Non
         "device": f"{many}{torch.cuda.get_device_name()}"
         if on_gpu
         else f"{many}cpu, {torch.get_num_threads()} threads",
-        "training": f"{' or '.join(limits)} of {batch}, {about(seconds)}",
+        "training": f"{' or '.join(limits)} of {batch}, {about(seconds)}{test}",
         "run": folder.shown,
     }
     for note in setup.notes:

@@ -19,6 +19,7 @@ from seq2see._version import __version__
 from seq2see.atomic_write import write_text
 from seq2see.maps import AttentionLog
 from seq2see.maps.attended import dimensions_of, example_of
+from seq2see.maps.store import room_for
 from seq2see.options import LoggerKind, TrainOptions
 from seq2see.ranks import from_first, rank
 from seq2see.runs.config import to_yaml
@@ -36,6 +37,7 @@ from seq2see.runs.score_best import score_best
 from seq2see.runs.signals import stop_if_asked
 from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
 from seq2see.runs.terminal import Terminal, command_line, shortened
+from seq2see.tasks.progress import counted
 from seq2see.training.objective import NotFinite
 
 if TYPE_CHECKING:  # Lightning takes seconds
@@ -133,6 +135,7 @@ def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
                 result.steps, result.best = earlier.step, _best(earlier.best, options.training.select)
                 result.test, result.ood = earlier.result.get("test", {}), earlier.result.get("ood", {})
                 log = _go_on(earlier, changes, setup, terminal)
+            report.show(log)
             tell(Order(options, folder.path, setup.digests, goes_on=earlier is not None, is_trained=is_trained))
             if not is_trained:
                 from seq2see.runs.fit import fit  # Lightning takes seconds: not before the data are known to be right
@@ -148,8 +151,9 @@ def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
                 result.cost = outcome.cost
                 if result.cost:
                     terminal.say(shortened(f"\n  {'cost':<11} {cost_line(result.cost)}"))
-            if log is not None:
-                log.save(folder.page, title=f"{options.task.kind} ({folder.path.name})")
+            if report.maps is not None:
+                with counted("writing the page of attention maps"):
+                    report.maps.write(is_live=False)
 
             with phases("test"):
                 evaluations = score_best(setup, folder)
@@ -246,15 +250,22 @@ def _begin(setup: TrainingSetup, folder: RunFolder, terminal: Terminal, *, keeps
         keep_files(folder.path / "data", setup.options.task)
     write_text(folder.config, to_yaml(setup.options))
     keep_split_off(folder.path / "data", setup.task, setup.options.task)
+    maps, dimensions = setup.options.attention_log, dimensions_of(setup.trained)
+    pairs = setup.valid_pairs[: maps.num_examples] if maps.enabled else []
+    examples = [example_of(number, pair, setup.trained) for number, pair in enumerate(pairs)]
+    room = room_for(examples, dimensions, maps.max_megabytes)
+    if not room.is_whole:
+        setup.notes.append(
+            f"attention maps are kept of {room.num_pairs} of {len(pairs)} pairs, with norms and own outputs at the "
+            f"first and the last step: attention_log.max_megabytes={maps.max_megabytes:g} has room for no more"
+        )
     announce(setup, terminal, folder)
-    maps = setup.options.attention_log
-    pairs = setup.valid_pairs[: maps.num_examples]
-    if not maps.enabled or not pairs:
+    if not examples:
         return None
     return AttentionLog.create(
         folder.path / "attention",
-        examples=[example_of(number, pair, setup.trained) for number, pair in enumerate(pairs)],
-        model=dimensions_of(setup.trained),
+        examples=examples[: room.num_pairs],
+        model=dimensions,
         max_megabytes=maps.max_megabytes,
     )
 

@@ -8,6 +8,7 @@ from seq2see.maps.ablation import head_effects
 from seq2see.maps.capture import snapshot
 from seq2see.maps.kept_weights import KeptWeights
 from seq2see.maps.measures import summary
+from seq2see.maps.store import room_for
 from seq2see.training.module import TrainingModule, epoch_of
 
 FIRST = 4  # step of the powers of 2 at which maps are read: before, nothing has been learned
@@ -16,7 +17,8 @@ FIRST = 4  # step of the powers of 2 at which maps are read: before, nothing has
 class LogAttention:
     """Attention maps of fixed validation pairs, before the first step, at log-spaced steps and at every validation.
 
-    Before the first step and at the last, what each head is worth is measured too.
+    Before the first step and at the last, what each head is worth is measured too, and where the log has little room
+    only these steps have norms and own outputs.
 
     Args:
         log: where they are stored.
@@ -28,6 +30,7 @@ class LogAttention:
         self.log = log
         self.batch = batch
         self.every_n_steps = every_n_steps
+        self.is_whole = room_for(log.examples, log.model, log.max_megabytes).is_whole
         self.weights = None if log.folder is None else KeptWeights(log.folder)
 
     def is_due(self, step: int, *, is_last: bool) -> bool:
@@ -45,15 +48,17 @@ class LogAttention:
     def _store(self, trainer: L.Trainer, module: TrainingModule, scores: dict[str, float], *, is_last: bool) -> None:
         assert module.references is not None
         model, step, tokenizer = module.model, trainer.global_step, module.references.target_tokenizer
-        maps, hypotheses = snapshot(model, self.batch, limit=module.length_limit)
-        outputs = [tokenizer.decode(said.ids) for said in hypotheses]
+        is_whole = self.is_whole or step == 0 or is_last
+        maps, hypotheses = snapshot(model, self.batch, limit=module.length_limit, is_whole=is_whole)
+        said = [[*tokenizer.tokens(own.ids), *["<eos>"] * own.ended] for own in hypotheses] if is_whole else None
+        outputs = [tokenizer.decode(own.ids) for own in hypotheses]
         self.log.append(
             step,
             maps,
             epoch=epoch_of(trainer),
             scores=scores,
             hypotheses=outputs,
-            hypothesis_tokens=[[*tokenizer.tokens(said.ids), *["<eos>"] * said.ended] for said in hypotheses],
+            hypothesis_tokens=said,
             effects=head_effects(model, self.batch) if step == 0 or is_last else None,
         )
         if self.weights is not None:

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from seq2see.maps import page
 
 FOLDER = Path(__file__).parent
-SCRIPTS = (page.FOLDER / "dom.js", page.FOLDER / "colour.js", FOLDER / "cases.js")
+SCRIPTS = tuple(page.FOLDER / name for name in ("dom.js", "colour.js", "causes.js"))
+SCRIPTS += (FOLDER / "causes.js", FOLDER / "cases.js")
 STYLES = (page.FOLDER / "viewer.css", FOLDER / "cases.css")
 SEEN = 0.2  # attention that a source word must get, summed over all rows, to count as looked at
 GRID = np.linspace(0, 1, 101)  # places in the source, from its beginning to its end
@@ -82,6 +83,7 @@ class Case:
     flags: Flags  # of the output's map
     unattended: tuple[str, ...]  # source words that are never attended to
     hypotheses: tuple[Found, ...] = ()  # all of the beam, best first, the output among them; empty without a beam
+    causes: Mapping[str, Any] | None = None  # what source words do to the output, as `causes.for_page` gives it
 
 
 def render(cases: Sequence[Case], *, about: Mapping[str, Any], title: str = "Outputs and their attention") -> str:
@@ -91,7 +93,8 @@ def render(cases: Sequence[Case], *, about: Mapping[str, Any], title: str = "Out
         cases: at least one.
         about: `name` of the split, `step`, `choice` (how the cases were chosen, in words), `layer` and `head` (0-based;
             None: the mean) of the flags' attention, `flags`: what stands in the JSON file about them, `beam`
-            (hypotheses followed at a time) and `penalty` (the length penalty of their ranking).
+            (hypotheses followed at a time) and `penalty` (the length penalty of their ranking), and `causes`: what
+            `causes.agreement` found, if it was asked.
         title: what the browser's tab shows.
     """
     layers, heads = cases[0].output.cross.shape[:2]
@@ -146,6 +149,7 @@ def _case(case: Case) -> dict[str, Any]:
             }
             for own in case.hypotheses
         ],
+        "causes": case.causes,
         "maps": page.pack([case.output.cross, case.reference.cross]),
     }
 

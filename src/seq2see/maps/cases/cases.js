@@ -58,7 +58,7 @@ function matrixOf(bytes, side) {
 function shapeOf(matrix, own, side, width) {
   const font = `13px ${cssValue('--sans')}`;
   const longest = (labels, most) => Math.min(most, Math.max(20, ...labels.map((label) => textWidth(label, font))));
-  const left = Math.ceil(longest(own[side].tokens, width < 420 ? 80 : 120)) + 14;
+  const left = Math.max(78, Math.ceil(longest(own[side].tokens, width < 420 ? 80 : 120)) + 14); // the names of causes stand there too
   const top = Math.ceil(longest(own.sourceTokens, 110)) + 14;
   const cell = clamp(Math.floor(Math.min((width - left - 4) / matrix.numKeys, 460 / matrix.numQueries)), 7, 34);
   return { left, top, cell, size: clamp(cell - 2, 8, 13), every: Math.ceil(11 / cell), limits: [left - 12, top - 12] };
@@ -252,6 +252,7 @@ async function draw() {
     drawMap(side, matrixOf(bytes, side));
   }
   drawCursor();
+  await drawCauses();
   document.documentElement.dataset.settled = own;
 }
 
@@ -334,6 +335,7 @@ function fail(error) {
 function start() {
   drawLedger();
   drawWorth();
+  drawAgreement();
   readAddress();
   byId('case').addEventListener('change', (event) => change({ case: Number(event.target.value) }));
   byId('case-back').addEventListener('click', () => change({ case: state.case - 1 }));
@@ -347,10 +349,7 @@ function start() {
     byId(`map-${side}`).addEventListener('keydown', (event) => moveCell(side, event));
     byId(`map-${side}`).addEventListener('click', (event) => pointAt(side, event));
   }
-  document.addEventListener('keydown', (event) => {
-    const move = { '[': -1, ']': 1 }[event.key];
-    if (move && !event.ctrlKey && !event.metaKey) change({ case: clamp(state.case + move, 0, data.cases.length - 1) });
-  });
+  wireShortcuts({ '[': () => change({ case: state.case - 1 }), ']': () => change({ case: state.case + 1 }) });
   systemIsDark.addEventListener('change', () => change({}));
   window.addEventListener('hashchange', () => { readAddress(); change({}); });
   window.addEventListener('resize', whenQuiet(80, () => change({})));

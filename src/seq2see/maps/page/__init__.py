@@ -1,9 +1,9 @@
 """The viewer: one HTML file with all maps of a log inside, which opens from disk, offline, in a current browser.
 
 The parts (`viewer.html`, `viewer.css`, `*.js`) stand beside this file and are joined here. Maps travel as one byte a
-cell, deflated, one piece for each step and variant, and are unpacked when they are looked at. A strict content policy
-lets exactly our script and style run and nothing be fetched; the log's text is data in a JSON block and only ever
-becomes text.
+cell, deflated, one piece for each step, variant and pair, and are unpacked when they are looked at. A strict content
+policy lets exactly our script and style run and nothing be fetched (`img-src data:` is for the page's own picture,
+which it makes a PNG of); the log's text is data in a JSON block and only ever becomes text.
 """
 
 import base64
@@ -15,18 +15,29 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seq2see.maps.arrays import KINDS, lengths
+from seq2see.maps.arrays import KINDS, depth_and_heads, lengths
 from seq2see.maps.measures import MEASURES, baselines
-from seq2see.maps.store import StoredLog, densest_step
+from seq2see.maps.store import LEAST_STEPS, StoredLog, densest_step
 
 # In the order in which they are joined into one script: what a file uses at load time stands above it.
-SCRIPTS = "dom.js data.js colour.js labels.js state.js heatmap.js lines.js heads.js reading.js".split()
-SCRIPTS += "timeline.js export.js controls.js main.js".split()
+SCRIPTS = "dom.js data.js colour.js causes.js labels.js state.js heatmap.js lines.js heads.js running.js".split()
+SCRIPTS += "reading.js timeline.js export.js controls.js live.js main.js".split()
+RELOAD_SECONDS = 10  # after which a page of a run that goes on looks for a newer one
+
+VARIANTS = {  # of a step's maps, and what each consists of; the encoder has none of the model's own outputs
+    "weights": KINDS,
+    "norms": tuple(f"{kind}_norm" for kind in KINDS),
+    "free": tuple(f"{kind}_free" for kind in KINDS[1:]),
+    "freeNorms": tuple(f"{kind}_free_norm" for kind in KINDS[1:]),
+}
+Pieces = dict[tuple[int, str, int], str]
+"""The maps of a step, variant and pair, as `pack` gives them."""
 
 FOLDER = Path(__file__).parent
 
@@ -37,28 +48,101 @@ def render(
     title: str = "Attention maps",
     max_megabytes: float = 8.0,
     view: Mapping[str, str | int] | None = None,
+    other: tuple[str, StoredLog] | None = None,
+    causes: Sequence[Mapping[str, object]] | None = None,
+    known: Pieces | None = None,
+    is_live: bool = False,
 ) -> str:
     """The page as HTML text, to be written as UTF-8.
 
     Args:
         log: at least one step.
         title: what the browser's tab shows.
-        max_megabytes: limit for the maps in the page, in millions of bytes. To keep it, inner steps go without their
-            norms and their own outputs, then inner steps are left out, the densest first as in the log; never the
-            first and the last.
+        max_megabytes: limit for the page, in millions of bytes. To keep it, inner steps go without their norms and
+            their own outputs, then all steps; then the last pairs go while there are more than two, then inner steps
+            while there are more than eight, the densest first as in the log, then more of both. The page says so.
         view: what the page shows when it is opened, named as in its address: `kind`, and any of `layer`, `head`,
-            `pair` (from 1), `step` (which is kept whole, too), `cells` and so on. None: cross attention at the last
-            step, of the head that aligns best if the true alignment is known. A view in the address goes before it.
+            `pair` (from 1), `step` (both are kept), `cells` and so on. None: cross attention at the last step, of the
+            head that aligns best if the true alignment is known. A view in the address goes before it.
+        other: another run's name and log, whose maps of the pairs that both have can be compared with. It takes half
+            the room.
+        causes: of each example what its source words cause (`maps.causes.for_page`), at the last step.
+        known: what was packed for an earlier page of the same log; it takes in what is packed for this one.
+        is_live: the log still grows, and the page loads itself again from time to time.
 
     Raises:
-        ValueError: the log holds no step, or a step's file cannot be read.
+        ValueError: a log holds no step, a step's file cannot be read, or the logs have no pair in common.
     """
-    if not log.steps:
-        raise ValueError("the attention log holds no step yet; append one before rendering the page")
-    view = view or {}
-    packed = _packed_steps(log, max_megabytes, kept={log.steps[0], log.steps[-1], view.get("step", log.steps[-1])})
+    view, room, compared = view or {}, max_megabytes * 1e6, None
+    opening = min(max(int(view.get("pair", 1)), 1), len(log.examples)) - 1
+    if other is not None:
+        room, view = room / 2, {"kind": "cross", **view, "with": "other"}
+    contents, pairs = _contents(log, {} if known is None else known, room, view, opening)
+    if other is not None:
+        name, log_there = other
+        places = pairs_in_common(log, log_there)
+        if not any(place is not None for place in places):
+            raise ValueError(
+                f"none of the {len(log.examples)} logged pairs is one of the {len(log_there.examples)} of {name}: only"
+                " runs that log the same pairs (the same data, seeds and attention_log.num_examples) can be compared"
+            )
+        compared, there = _contents(log_there, {}, room, {}, places[opening] or 0)
+        kept: dict[int | None, int] = {place: number for number, place in enumerate(there)}
+        compared |= {"name": name, "pairs": [kept.get(places[pair]) for pair in pairs]}
     data = {
         "view": urlencode(view),
+        "reloadSeconds": RELOAD_SECONDS if is_live else None,
+        **contents,
+        "baselines": {name: _number(value) for name, value in baselines(log.examples).items()},
+        "other": compared,
+        "causes": None if causes is None else [causes[pair] for pair in pairs],
+    }
+    return _assembled(title, data)
+
+
+def _assembled(title: str, data: object) -> str:
+    scripts = [FOLDER / name for name in SCRIPTS]
+    return assemble(FOLDER / "viewer.html", scripts=scripts, styles=[FOLDER / "viewer.css"], title=title, data=data)
+
+
+def pairs_in_common(log: StoredLog, other: StoredLog) -> list[int | None]:
+    """Where each pair of a log stands in another one, from 0; None where that has no such source and reference."""
+    places = {(example.source, example.reference): place for place, example in enumerate(other.examples)}
+    return [places.get((example.source, example.reference)) for example in log.examples]
+
+
+def _contents(
+    log: StoredLog, known: Pieces, room: float, view: Mapping[str, str | int], opening: int
+) -> tuple[dict[str, Any], list[int]]:
+    """What the page has of a log within so many bytes, and of which pairs."""
+    if not log.steps:
+        raise ValueError("the attention log holds no step yet; append one before rendering the page")
+    room -= len(_assembled("", _described(log, log.steps, range(len(log.examples)))).encode())
+    kept_steps = {log.steps[0], log.steps[-1], int(view.get("step", log.steps[-1]))}
+    steps, pairs, whole = _within(room, log, known, kept_steps, opening)
+    left_out = {
+        "steps": len(log.steps) - len(steps),
+        "pairs": len(log.examples) - len(pairs),
+        "variants": len(steps) - len(whole) if log.at(steps[-1]).hypothesis_tokens else 0,
+    }
+    maps = [
+        {
+            variant: [known[step, variant, pair] for pair in pairs]
+            for variant in (VARIANTS if step in whole else ["weights"])
+            if (step, variant, pairs[0]) in known
+        }
+        for step in steps
+    ]
+    return {**_described(log, steps, pairs), "leftOut": left_out, "maps": maps}, pairs
+
+
+def _described(log: StoredLog, steps: Sequence[int], pairs: Sequence[int]) -> dict[str, Any]:
+    """All of some steps and pairs but their maps."""
+
+    def of_pairs(values: Sequence[Any] | None) -> list[Any] | None:
+        return None if values is None else [values[pair] for pair in pairs]
+
+    return {
         "model": log.model,
         "examples": [
             {
@@ -69,71 +153,77 @@ def render(
                 "targetTokens": example.target_tokens,
                 "links": example.links,
             }
-            for example in log.examples
+            for example in of_pairs(log.examples) or []
         ],
         "steps": [
             {
                 "step": stored.step,
                 "epoch": _number(stored.epoch),
                 "scores": {name: _number(value) for name, value in stored.scores.items()},
-                "hypotheses": stored.hypotheses,
-                "hypothesisTokens": stored.hypothesis_tokens,
+                "hypotheses": of_pairs(stored.hypotheses),
+                "hypothesisTokens": of_pairs(stored.hypothesis_tokens),
             }
-            for stored in map(log.at, packed)
+            for stored in map(log.at, steps)
         ],
-        "numStored": len(log.steps),
-        "measures": _measures(log, list(packed)),
-        "baselines": {name: _number(value) for name, value in baselines(log.examples).items()},
-        "maps": list(packed.values()),
+        "measures": _measures(log, steps),
     }
-    scripts = [FOLDER / name for name in SCRIPTS]
-    return assemble(FOLDER / "viewer.html", scripts=scripts, styles=[FOLDER / "viewer.css"], title=title, data=data)
 
 
-def _packed_steps(log: StoredLog, max_megabytes: float, kept: set[str | int]) -> dict[int, dict[str, str]]:
-    """The maps of the steps that the page has room for; those to be kept are whole."""
-    packed = {step: _pack(log, step) for step in log.steps}
-    whole, most = list(packed), max_megabytes * 1e6  # steps with all their variants; characters
-    while len(packed) > len(kept) and sum(len(own) for step in packed.values() for own in step.values()) > most:
-        if len(whole) > len(kept):
-            step = densest_step(whole, kept)
-            whole.remove(step)
-            packed[step] = {"weights": packed[step]["weights"]}
-        else:
-            del packed[densest_step(list(packed), kept)]
-    return packed
+def _within(
+    room: float, log: StoredLog, known: Pieces, kept_steps: set[int], kept_pair: int
+) -> tuple[list[int], list[int], list[int]]:
+    """The steps and pairs that there is room for, and the steps with all their variants; in characters."""
+    steps, pairs, whole = list(log.steps), list(range(len(log.examples))), []
 
-
-def _pack(log: StoredLog, step: int) -> dict[str, str]:
-    """One step's maps by variant, of which the log may lack some; the encoder has none of the model's own outputs."""
-    maps = log.maps(step).named()
-    packed = {}
-    for variant, kinds, suffix in (
-        ("weights", KINDS, ""),
-        ("norms", KINDS, "_norm"),
-        ("free", KINDS[1:], "_free"),
-        ("freeNorms", KINDS[1:], "_free_norm"),
-    ):
-        names = [kind + suffix for kind in kinds]
-        if not all(name in maps for name in names):
-            continue
-        sizes = [zip(*lengths(name, log.examples, log.at(step).hypothesis_tokens), strict=True) for name in names]
-        packed[variant] = pack(
-            maps[name][index, ..., :queries, :keys]
-            for index, shapes in enumerate(zip(*sizes, strict=True))
-            for name, (queries, keys) in zip(names, shapes, strict=True)
+    def is_too_much() -> bool:
+        return room < sum(
+            len(piece)
+            for (step, variant, pair), piece in known.items()
+            if step in steps and pair in pairs and (variant == "weights" or step in whole)
         )
-    return packed
+
+    _pack(log, known, ["weights"])
+    if not is_too_much():
+        _pack(log, known, VARIANTS)
+        whole = list(steps)
+    while is_too_much():
+        if len(whole) > len(kept_steps):
+            whole.remove(densest_step(whole, kept_steps))
+        elif whole:
+            whole = []
+        elif len(pairs) > (2 if len(steps) > LEAST_STEPS else 1):
+            pairs.remove(max(pair for pair in pairs if pair != kept_pair))
+        elif len(steps) > len(kept_steps):
+            steps.remove(densest_step(steps, kept_steps))
+        else:
+            break
+    return steps, pairs, whole
 
 
-def _measures(log: StoredLog, steps: list[int]) -> dict[str, dict[str, list]]:
+def _pack(log: StoredLog, known: Pieces, variants: Iterable[str]) -> None:
+    """Adds the maps of each step and pair, in these variants, as far as the log has them."""
+    for step in log.steps:
+        due = [variant for variant in variants if (step, variant, 0) not in known]
+        if not due:
+            continue
+        maps, hypotheses = log.maps(step).named(), log.at(step).hypothesis_tokens
+        for variant in due:
+            names = [name for name in VARIANTS[variant] if name in maps]
+            if not names:
+                continue
+            sizes = [zip(*lengths(name, log.examples, hypotheses), strict=True) for name in names]
+            for pair, shapes in enumerate(zip(*sizes, strict=True)):
+                known[step, variant, pair] = pack(
+                    maps[name][pair, ..., :queries, :keys] for name, (queries, keys) in zip(names, shapes, strict=True)
+                )
+
+
+def _measures(log: StoredLog, steps: Sequence[int]) -> dict[str, dict[str, list]]:
     """By kind, then measure -> [step][layer][head], only measures that the kind has."""
     place = {step: index for index, step in enumerate(steps)}
     result: dict[str, dict[str, list]] = {}
     for kind in KINDS:
-        layers = log.model["num_encoder_layers" if kind == "encoder" else "num_decoder_layers"]
-        shape = (len(MEASURES), len(steps), layers, log.model["num_heads"])
-        table = np.full(shape, None, dtype=object)
+        table = np.full((len(MEASURES), len(steps), *depth_and_heads(log.model, kind)), None, dtype=object)
         for row in log.measures():
             if row.kind == kind and row.step in place:
                 table[:, place[row.step], row.layer, row.head] = [_number(value) for value in row[4:]]
@@ -173,7 +263,7 @@ def assemble(template: Path, *, scripts: Sequence[Path], styles: Sequence[Path],
     script = "(() => {\n'use strict';\n" + script + "\n})();\n"
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}';"
-        " base-uri 'none'; form-action 'none'"
+        " img-src data:; base-uri 'none'; form-action 'none'"
     )
     block = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e")
     title = html.escape(title, quote=False)

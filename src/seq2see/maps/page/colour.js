@@ -102,5 +102,11 @@ function paintSmall(canvas, matrix, scale) {
   canvas.getContext('2d').putImageData(mapImage(matrix, scale), 0, 0);
 }
 
+// The colour at a place of the scale that the legend shows, 0 to 1.
+function scaleColour(signed, place) {
+  const i = Math.round(255 * place);
+  return signed ? ramp(i < 128 ? 'less' : 'more')[Math.min(255, Math.abs(2 * i - 255))] : ramp('weight')[i];
+}
+
 const rgb = (colour) => `rgb(${colour.join(' ')})`;
 const hex = (colour) => `#${colour.map((part) => part.toString(16).padStart(2, '0')).join('')}`;

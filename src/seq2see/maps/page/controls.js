@@ -3,15 +3,32 @@
 function plateTitle(view) {
   const { kind, layer, head } = view.state;
   const variant = (isNorms(view.variant) ? ', norms' : '') + (isFree(view.variant) ? ', own output' : '');
-  const base = `${KIND_TITLES[kind]}, layer ${layer + 1}, head ${head + 1}`;
+  const heads = view.lines ? view.lines.heads.map((one) => one.head + 1) : [head + 1];
+  const base = `${KIND_TITLES[kind]}, layer ${layer + 1}, head${heads.length > 1 ? 's' : ''} ${heads.join(', ')}`;
   if (view.shows === 'this') return base + variant;
   return (view.shows === 'other' ? `${KIND_TITLES[kind]}, ${otherName(view)}` : `${base}, minus ${otherName(view)}`) + variant;
 }
 
+// Hides for good what this log has nothing for: one step has no tape, another model's maps no norms.
+function hideWhatLacks(log) {
+  const variants = new Set(log.maps.flatMap(Object.keys));
+  const has = {
+    steps: log.steps.length > 1,
+    pairs: log.examples.length > 1,
+    norms: variants.has('norms'),
+    free: variants.has('free'),
+    links: log.examples.some((example) => example.links),
+    measures: KINDS.some((kind) => measureNames(log, kind).length),
+    effects: KINDS.some((kind) => log.measures[kind].ablation_loss),
+  };
+  for (const part of document.querySelectorAll('[data-needs]')) part.hidden = !has[part.dataset.needs];
+}
+
 function drawControls(view, app) {
   const { log, state } = view;
-  byId('dims').textContent = modelWords(log);
-  options(byId('example'), log.examples.map((example, i) => [i, `${i + 1} of ${log.examples.length}: ${example.source}`]), state.example);
+  const name = document.title === 'Attention maps' ? [] : [element('b', {}, document.title), ' ']; // nobody named the page
+  byId('dims').replaceChildren(...name, modelWords(log));
+  options(byId('example'), log.examples.map((example, i) => [i, `${i + 1} of ${log.examples.length}: ${isolated(example.source)}`]), state.example);
   byId('example-back').disabled = state.example === 0;
   byId('example-on').disabled = state.example === log.examples.length - 1;
   byId('texts').replaceChildren(...pairTexts(view));
@@ -23,14 +40,14 @@ function drawControls(view, app) {
   byId('sorted').checked = state.sorted;
   const off = headOff(view);
   byId('worth').replaceChildren(...(off ? [element('b', {}, off.text), off.note] : []));
-  byId('tape').hidden = log.steps.length < 2;
+  byId('left-out').textContent = leftOutWords(log);
   drawChoice('drawing', [['map', 'Map'], ['lines', 'Lines']], view, app);
   drawVariants(view, app);
   drawChoice('scale', [['linear', '0 to 1'], ['sqrt', 'root'], ['row', 'by row']], view, app);
   drawChoice('rows', [['predicts', 'predicts'], ['reads', 'reads']], view, app);
   byId('rows-field').hidden = state.kind === 'encoder';
   drawCompare(view, app);
-  drawLegend(view);
+  drawLegend(view, app);
   drawMarks(view, app);
   byId('ledger-note').textContent = ledgerNote(log, state);
 }
@@ -39,7 +56,6 @@ function drawControls(view, app) {
 function drawVariants(view, app) {
   const { log, state } = view;
   const some = (name) => log.maps.some((step) => step[name]);
-  byId('cells-field').hidden = !some('norms');
   byId('fed-field').hidden = !some('free') || state.kind === 'encoder';
   drawChoice('cells-choice', [['weights', 'weights'], ['norms', 'norms']], view, app, 'cells');
   drawChoice('fed', [['reference', 'reference'], ['output', 'own output']], view, app);
@@ -57,12 +73,18 @@ function pairTexts(view) {
   const example = view.log.examples[view.state.example];
   const hypotheses = view.step.hypotheses;
   const said = hypotheses ? hypotheses[view.state.example] : null;
-  const lines = [['source', example.source, null], ['reference', example.reference, null]];
+  const free = isFree(view.variant); // then its own output is what the decoder was fed
+  const lines = [['source', example.source, null, 'source'], ['reference', example.reference, null, free ? null : 'target']];
   const right = said !== null && said === example.reference;
-  lines.push([`at step ${thousands(view.step.step)}`, said, said === null || example.reference === null ? null : right ? 'right' : 'differs']);
-  return lines.filter(([, text]) => text !== null && text !== undefined).map(([name, text, verdict]) => element('div', { class: verdict },
+  const verdict = said === null || example.reference === null ? null : right ? 'right' : 'differs';
+  lines.push([`at step ${thousands(view.step.step)}`, said, verdict, free && view.shows !== 'other' ? 'target' : null]);
+  if (view.other && view.state.otherRun) {
+    const { hypotheses: others } = view.log.other.steps[view.state.otherIndex];
+    lines.push(['other run', others && others[view.log.other.pairs[view.state.example]], null, null]);
+  }
+  return lines.filter(([, text]) => text !== null && text !== undefined).map(([name, text, verdict, side]) => element('div', { class: verdict },
     element('dt', {}, name),
-    element('dd', { dir: 'auto' }, text === '' ? element('span', { class: 'nothing' }, 'nothing') : text,
+    element('dd', { dir: 'auto' }, ...(text === '' ? [element('span', { class: 'nothing' }, 'nothing')] : side ? runningText(view, side, text) : [text]),
       verdict ? element('span', { class: 'verdict' }, verdict === 'right' ? ' as the reference' : ' not as the reference') : null)));
 }
 
@@ -81,26 +103,42 @@ function kindTab(kind, kinds, state, app) {
   }, element('b', {}, KIND_NAMES[kind]), element('span', {}, KIND_NOTES[kind]));
 }
 
+// Why there is no difference, or nothing at all to compare with.
+function compareNote({ log, state, other, alike, variant }) {
+  if (state.otherIndex !== null && !other) return `${log.other.name} has no maps of this pair.`;
+  if (alike) return '';
+  const what = state.otherRun && !isFree(variant) ? 'The two runs cut the texts into different tokens' : 'The two outputs are different texts';
+  return `${what}: there is no difference of their maps.`;
+}
+
 function drawCompare(view, app) {
   const { log, state } = view;
-  options(byId('other-step'), [['', 'nothing'], ...log.steps.map((step, i) => [i, `step ${thousands(step.step)}`])], state.otherIndex ?? '');
-  const heads = allHeads(log, state.kind).map(({ layer, head }) => [`${layer}.${head}`, `layer ${layer + 1}, head ${head + 1}`]);
+  const there = log.other?.layers[state.kind] ? log.other : null;
+  const choices = log.steps.map((step, i) => [i, log.steps.length > 1 ? `step ${thousands(step.step)}` : 'another head']);
+  const others = there ? there.steps.map((step, i) => [`${i} other`, `${there.name}, step ${thousands(step.step)}`]) : [];
+  const chosen = state.otherIndex === null ? '' : `${state.otherIndex}${state.otherRun ? ' other' : ''}`;
+  options(byId('other-step'), [['', 'nothing'], ...choices, ...others], chosen);
+  const heads = allHeads(otherLog(log, state), state.kind).map(({ layer, head }) => [`${layer}.${head}`, `layer ${layer + 1}, head ${head + 1}`]);
   const comparing = state.otherIndex !== null;
   byId('other-head').hidden = !comparing;
-  byId('shows').hidden = !comparing;
-  byId('compare-note').textContent = view.alike ? '' : 'The two outputs are different texts: there is no difference of their maps.';
+  byId('shows').hidden = !comparing || !view.other;
+  byId('compare-note').textContent = compareNote(view);
   if (!comparing) return;
   options(byId('other-head'), heads, `${state.otherLayer}.${state.otherHead}`);
   drawChoice('shows', [['this', 'this'], ['other', 'other'], ['difference', 'difference']], view, app);
 }
 
-function drawLegend(view) {
+function drawLegend(view, app) {
   const { shown, state } = view;
+  byId('line-heads').replaceChildren();
+  if (view.lines) {
+    keepingFocus(byId('line-heads'), () => byId('line-heads').replaceChildren(...lineKeys(view, app)));
+    if (view.lines.heads.length > 1) return byId('legend').replaceChildren('wider: more attention', ...linesNote(view));
+  }
   const canvas = element('canvas', { width: 256, height: 1, 'aria-hidden': 'true' });
   const image = new ImageData(256, 1);
   for (let i = 0; i < 256; i += 1) {
-    const two = shown.signed ? ramp(i < 128 ? 'less' : 'more')[Math.min(255, Math.abs(2 * i - 255))] : ramp('weight')[i];
-    image.data.set([...two, 255], 4 * i);
+    image.data.set([...scaleColour(shown.signed, i / 255), 255], 4 * i);
   }
   canvas.getContext('2d').putImageData(image, 0, 0);
   const ticks = legendTicks(shown.signed, state.scale).map(([place, label]) => {
@@ -108,8 +146,9 @@ function drawLegend(view) {
     tick.style.left = `${place * 100}%`;
     return tick;
   });
-  byId('legend').replaceChildren(element('div', { class: 'gradient' }, canvas, element('div', { class: 'legend-ticks' }, ...ticks)),
-    shown.causal ? element('span', { class: 'swatch' }, element('i', { class: 'hatched' }), 'not visible: comes later') : '');
+  return byId('legend').replaceChildren(element('div', { class: 'gradient' }, canvas, element('div', { class: 'legend-ticks' }, ...ticks)),
+    ...(view.lines ? linesNote(view) : []),
+    shown.causal && !view.lines ? element('span', { class: 'swatch' }, element('i', { class: 'hatched' }), 'not visible: comes later') : '');
 }
 
 function legendTicks(signed, scale) {
@@ -129,7 +168,8 @@ function drawMarks(view, app) {
   if (!view.judged) return box.replaceChildren();
   const toggle = element('input', { type: 'checkbox', id: 'truth', onchange: (event) => app.change({ truth: event.target.checked }) });
   toggle.checked = view.state.truth;
-  const counts = view.state.truth ? [
+  const dash = () => svg('svg', { width: 22, height: 15, 'aria-hidden': 'true' }, svg('line', { class: 'true-join', x1: 0, x2: 22, y1: 8, y2: 8 }));
+  const counts = view.lines ? [view.state.truth ? dash() : ''] : view.state.truth ? [
     markKey('hit', `${view.judged.hits.length} hit`),
     markKey('missed', `${view.judged.missed.length} missed`),
     markKey('wrong', `${view.judged.wrong.length} elsewhere`),

@@ -7,9 +7,15 @@ const MOST_KEPT_CELLS = 16e6; // 64 megabytes
 
 function readLog() {
   const log = JSON.parse(byId('log').textContent);
-  log.layers = { encoder: log.model.num_encoder_layers, decoder: log.model.num_decoder_layers, cross: log.model.num_decoder_layers };
-  log.heads = log.model.num_heads;
-  log.offsets = new Map();
+  if (log.other) prepare(log.other);
+  return prepare(log);
+}
+
+// With what is derived, and room for what is unpacked.
+function prepare(log) {
+  const { num_encoder_layers: encoder, num_decoder_layers: decoder, num_heads: heads, ...more } = log.model;
+  log.layers = { encoder, decoder, cross: more.num_cross_layers ?? decoder }; // none: the log has no maps of this kind
+  log.heads = { encoder: more.num_encoder_heads ?? heads, decoder: heads, cross: heads }; // of each layer
   log.unpacked = new Map();
   log.matrices = new Map();
   log.keptCells = 0;
@@ -41,26 +47,10 @@ function mapSize(log, place, variant = variantAt(log, place)) {
   };
 }
 
-// Where each example's maps of each kind start in the bytes of a step's variant.
-function cellOffsets(log, stepIndex, variant) {
-  const mark = isFree(variant) ? stepIndex : 'reference';
-  if (log.offsets.has(mark)) return log.offsets.get(mark);
-  let offset = 0;
-  const kinds = isFree(variant) ? KINDS.slice(1) : KINDS;
-  const offsets = log.examples.map((_, example) => Object.fromEntries(kinds.map((kind) => {
-    const { numQueries, numKeys } = mapSize(log, { stepIndex, example, kind }, variant);
-    const start = offset;
-    offset += log.layers[kind] * log.heads * numQueries * numKeys;
-    return [kind, start];
-  })));
-  log.offsets.set(mark, offsets);
-  return offsets;
-}
-
-// The bytes of one step's variant; a promise the first time, and kept.
-function unpack(log, stepIndex, variant) {
-  const mark = `${stepIndex} ${variant}`;
-  if (!log.unpacked.has(mark)) log.unpacked.set(mark, inflate(log.maps[stepIndex][variant]));
+// The bytes of one step's and example's variant; a promise the first time, and kept.
+function unpack(log, { stepIndex, example }, variant) {
+  const mark = `${stepIndex} ${example} ${variant}`;
+  if (!log.unpacked.has(mark)) log.unpacked.set(mark, inflate(log.maps[stepIndex][variant][example]));
   return log.unpacked.get(mark);
 }
 
@@ -77,7 +67,7 @@ async function loadMatrix(log, place) {
   const variant = variantAt(log, place);
   const name = [stepIndex, variant, example, kind, layer, head].join(' ');
   if (!log.matrices.has(name)) {
-    const bytes = await unpack(log, stepIndex, variant);
+    const bytes = await unpack(log, place, variant);
     const matrix = readMatrix(log, bytes, place, variant);
     log.keptCells += matrix.weights.length;
     if (log.keptCells > MOST_KEPT_CELLS) {
@@ -91,9 +81,13 @@ async function loadMatrix(log, place) {
 }
 
 function readMatrix(log, bytes, place, variant) {
-  const { stepIndex, example, kind, layer, head } = place;
+  const { kind, layer, head } = place;
   const { numQueries, numKeys } = mapSize(log, place, variant);
-  const start = cellOffsets(log, stepIndex, variant)[example][kind] + (layer * log.heads + head) * numQueries * numKeys;
+  let start = (layer * log.heads[kind] + head) * numQueries * numKeys;
+  for (const before of KINDS.slice(isFree(variant) ? 1 : 0, KINDS.indexOf(kind))) { // kinds stand one after the other
+    const size = mapSize(log, { ...place, kind: before }, variant);
+    start += log.layers[before] * log.heads[before] * size.numQueries * size.numKeys;
+  }
   const weights = new Float32Array(numQueries * numKeys);
   for (let query = 0; query < numQueries; query += 1) {
     let sum = 0;

@@ -22,6 +22,23 @@ function fill(node, attributes, children) {
   return node;
 }
 
+// Shortcuts of a single key, which a box on the page switches off; the browser remembers it where it may.
+function wireShortcuts(keys) {
+  const box = byId('shortcuts');
+  try {
+    box.checked = localStorage.getItem('seq2see shortcuts') !== 'off';
+  } catch { /* a notebook's frame has no memory */ }
+  box.addEventListener('change', () => {
+    try {
+      localStorage.setItem('seq2see shortcuts', box.checked ? 'on' : 'off');
+    } catch { /* as above */ }
+  });
+  document.addEventListener('keydown', (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.tagName === 'SELECT') return;
+    if (keys[event.key] && (box.checked || event.key === 'Escape')) keys[event.key]();
+  });
+}
+
 // A row of buttons of which one is pressed.
 function segments(box, choices, chosen, choose) {
   box.replaceChildren(...choices.map(([value, label]) => element('button', {
@@ -59,9 +76,13 @@ function textWidth(text, font) {
   return knownWidths.get(mark);
 }
 
+// Text that runs from right to left must not turn the sentence around it.
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\u200f\ufb1d-\ufdff\ufe70-\ufeff]|\ud83a[\udc00-\udfff]/;
+const isolated = (text) => (RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text);
+
 // Cut to a width in pixels, whole characters only.
 function cutText(text, font, width) {
-  if (textWidth(text, font) <= width) return text;
+  if (textWidth(text, font) <= width) return isolated(text);
   const characters = Array.from(text);
   let low = 1;
   let high = Math.max(1, characters.length);
@@ -70,7 +91,7 @@ function cutText(text, font, width) {
     if (textWidth(characters.slice(0, middle).join('') + '\u2026', font) <= width) low = middle;
     else high = middle - 1;
   }
-  return characters.slice(0, low).join('') + '\u2026';
+  return isolated(characters.slice(0, low).join('') + '\u2026');
 }
 
 // Acts once things have been quiet for a while.

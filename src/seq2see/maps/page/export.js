@@ -5,23 +5,85 @@ const MOST_RECTS = 6400;
 // What the style sheet says, as attributes, so that the drawing looks the same in a file of its own.
 const EXPORTED = ['fill', 'stroke', 'stroke-width', 'stroke-dasharray', 'stroke-opacity', 'font-family', 'font-style', 'font-weight', 'opacity'];
 
-function saveSvg(view, plate) {
+const AROUND = { left: 22, top: 78, bottom: 50 }; // of the drawing: axis title; title, step and pair, axis title; colour scale
+
+// The view as a picture that stands alone: its name, step and pair, axis titles, colour scale and marks.
+function pictureOf(view, plate) {
   const shape = plate.shape();
+  const words = (text, x, y, size = 12, more = {}) => svg('text', { class: 'label', x, y, 'font-size': size, ...more }, text);
+  const title = plateTitle(view);
+  const legend = pictureLegend(view, words);
+  const width = Math.ceil(AROUND.left + Math.max(shape.width, legend.width, textWidth(title, labelFont(16))) + 12);
+  const height = AROUND.top + shape.height + AROUND.bottom;
+  const example = view.log.examples[view.state.example];
+  const place = cutText([`pair ${view.state.example + 1}${atStep(view.log, view.state.stepIndex)}`, example.source].join(': '), labelFont(12), width - 24);
   const live = document.querySelector('#plate .overlay');
-  const copy = live.cloneNode(true);
-  const originals = live.querySelectorAll('*');
-  copy.querySelectorAll('*').forEach((node, i) => inlineStyle(node, originals[i]));
-  const margin = 44;
-  const title = svg('text', { x: 12, y: 24, 'font-size': 15, 'font-family': cssValue('--serif'), fill: cssValue('--ink') }, plateTitle(view));
-  const body = svg('g', { transform: `translate(0 ${margin})` }, shape.lines ? null : cellRects(view, shape), ...copy.childNodes);
-  const drawing = svg('svg', {
-    xmlns: SVG_NAMESPACE, width: shape.width, height: shape.height + margin, viewBox: `0 0 ${shape.width} ${shape.height + margin}`,
-  }, svg('rect', { width: '100%', height: '100%', fill: cssValue('--paper') }), title, body);
-  save(`${fileName(view)}.svg`, 'image/svg+xml', `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(drawing)}`);
+  const axes = live.querySelector('.axis-title') ? [] : [
+    words(axisTitles(view.state).columns, AROUND.left + (shape.left ?? 0), AROUND.top - 10),
+    words(axisTitles(view.state).rows, 0, 0, 12, {
+      transform: shape.lines ? `translate(${AROUND.left} ${AROUND.top + shape.height})` : `translate(16 ${AROUND.top + shape.top + shape.mapHeight / 2}) rotate(-90)`,
+      'text-anchor': shape.lines ? 'start' : 'middle',
+    }),
+  ];
+  const drawing = svg('svg', { xmlns: SVG_NAMESPACE, width, height, viewBox: `0 0 ${width} ${height}` },
+    svg('rect', { width: '100%', height: '100%', fill: cssValue('--paper') }),
+    svg('text', { x: 12, y: 24, 'font-size': 16, 'font-family': cssValue('--serif'), fill: cssValue('--ink') }, title), words(place, 12, 44), ...axes,
+    svg('g', { transform: `translate(${AROUND.left} ${AROUND.top})` }, shape.lines ? null : cellRects(view, shape), ...live.cloneNode(true).childNodes),
+    svg('g', { transform: `translate(${AROUND.left} ${height - 34})` }, ...legend.parts));
+  document.body.append(drawing); // only there has it the styles that go into the file
+  drawing.querySelectorAll('[class]').forEach(inlineStyle);
+  drawing.remove();
+  return { drawing, width, height };
 }
 
-function inlineStyle(node, original) {
-  const style = getComputedStyle(original);
+// {parts, width}: the colour scale with its figures, or the colours of several heads, and what the marks mean.
+function pictureLegend(view, words) {
+  const { shown, state, judged, lines } = view;
+  const parts = [];
+  let x = 0;
+  const next = (picture, text) => {
+    parts.push(svg('g', { transform: `translate(${x} 0)` }, picture), words(text, x + 17, 10, 11));
+    x += 34 + textWidth(text, labelFont(11));
+  };
+  const square = (fill) => svg('rect', { width: 11, height: 11, y: 1, fill });
+  if (lines?.heads.length > 1) {
+    for (const { head, colour } of lines.heads) next(square(colour), `head ${head + 1}`);
+    next(null, 'wider: more attention');
+  } else {
+    for (let i = 0; i < 128; i += 1) parts.push(svg('rect', { x: 1.5 * i, width: 1.8, height: 9, fill: hex(scaleColour(shown.signed, i / 127)) }));
+    for (const [place, label] of legendTicks(shown.signed, state.scale)) parts.push(words(label, 192 * place, 22, 11, { 'text-anchor': 'middle' }));
+    x = 228;
+  }
+  if (shown.causal && !lines) next(svg('rect', { width: 11, height: 11, y: 1, fill: 'url(#hatch)' }), 'comes later');
+  if (state.truth && judged && !lines) {
+    next(truthMark('hit', 7, 6, 3.6), `${judged.hits.length} hit`);
+    next(truthMark('missed', 7, 6, 3.6), `${judged.missed.length} missed`);
+    next(truthMark('wrong', 7, 6, 3.6), `${judged.wrong.length} elsewhere`);
+  }
+  if (state.truth && view.links && lines) next(svg('line', { class: 'true-join', x1: 0, x2: 13, y1: 6, y2: 6 }), 'true links');
+  return { parts, width: x };
+}
+
+const asText = (drawing) => `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(drawing)}`;
+
+function saveSvg(view, plate) {
+  save(`${fileName(view)}.svg`, 'image/svg+xml', asText(pictureOf(view, plate).drawing));
+}
+
+// Two pixels for each of the page's, fewer where a canvas would grow too large.
+async function savePng(view, plate) {
+  const { drawing, width, height } = pictureOf(view, plate);
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(asText(drawing))}`;
+  await image.decode();
+  const ratio = Math.min(2, 8192 / Math.max(width, height));
+  const canvas = element('canvas', { width: Math.round(width * ratio), height: Math.round(height * ratio) });
+  canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+  canvas.toBlob((blob) => save(`${fileName(view)}.png`, 'image/png', blob), 'image/png');
+}
+
+function inlineStyle(node) {
+  const style = getComputedStyle(node);
   for (const name of EXPORTED) {
     const value = style.getPropertyValue(name);
     if (value && value !== 'normal') node.setAttribute(name, value);
@@ -66,13 +128,14 @@ function saveCsv(view) {
 }
 
 function fileName(view) {
-  const { kind, layer, head, example } = view.state;
+  const { kind, layer, example } = view.state;
+  const heads = view.lines ? view.lines.heads.map((one) => one.head + 1) : [view.state.head + 1];
   const variant = (isNorms(view.variant) ? '-norms' : '') + (isFree(view.variant) ? '-own-output' : '');
-  return `attention-${kind}${variant}-layer${layer + 1}-head${head + 1}-step${view.step.step}-pair${example + 1}`;
+  return `attention-${kind}${variant}-layer${layer + 1}-head${heads.join('+')}-step${view.step.step}-pair${example + 1}`;
 }
 
-function save(name, type, text) {
-  const address = URL.createObjectURL(new Blob([text], { type }));
+function save(name, type, content) {
+  const address = URL.createObjectURL(new Blob([content], { type }));
   element('a', { href: address, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }

@@ -10,7 +10,8 @@ function measureAt(log, kind, name, stepIndex, layer, head) {
 const lowFirst = (name) => name.startsWith('alignment_error_rate') || name === 'ablation_exact_match';
 
 function allHeads(log, kind) {
-  return Array.from({ length: log.layers[kind] * log.heads }, (_, i) => ({ layer: Math.floor(i / log.heads), head: i % log.heads }));
+  const heads = log.heads[kind];
+  return Array.from({ length: log.layers[kind] * heads }, (_, i) => ({ layer: Math.floor(i / heads), head: i % heads }));
 }
 
 // Best first; without a value last.
@@ -33,7 +34,7 @@ async function drawThumbs(box, view, app) {
   if (box.dataset.order !== order) {
     keepingFocus(box, () => box.replaceChildren(...thumbLines(view, heads, app)));
     box.dataset.order = order;
-    box.style.setProperty('--heads', log.heads);
+    box.style.setProperty('--heads', log.heads[state.kind]);
   }
   [...box.querySelectorAll('.thumb')].forEach((button, i) => updateThumb(button, view, heads[i], matrices[i]));
 }
@@ -43,7 +44,7 @@ function thumbLines({ log, state }, heads, app) {
   if (state.sorted) return [element('div', { class: 'thumb-line flow' }, ...buttons)];
   return Array.from({ length: log.layers[state.kind] }, (_, layer) => element('div', { class: 'thumb-line' },
     element('span', { class: 'line-name', 'aria-hidden': 'true' }, `L${layer + 1}`),
-    ...buttons.slice(layer * log.heads, (layer + 1) * log.heads)));
+    ...buttons.slice(layer * log.heads[state.kind], (layer + 1) * log.heads[state.kind])));
 }
 
 function thumb(state, { layer, head }, app) {
@@ -71,7 +72,7 @@ function moveHead(event, app, { layer, head }) {
   if (!move) return;
   event.preventDefault();
   event.stopPropagation();
-  let to = { layer: clamp(layer + move[0], 0, view.log.layers[view.state.kind] - 1), head: clamp(head + move[1], 0, view.log.heads - 1) };
+  let to = { layer: clamp(layer + move[0], 0, view.log.layers[view.state.kind] - 1), head: clamp(head + move[1], 0, view.log.heads[view.state.kind] - 1) };
   if (view.state.sorted) {
     const order = sortedHeads(view);
     const at = order.findIndex((place) => place.layer === layer && place.head === head);
@@ -81,10 +82,9 @@ function moveHead(event, app, { layer, head }) {
 }
 
 function createLedger(table, app) {
-  let sort = { name: null, ascending: true };
-
   function draw(view) {
     const { log, state } = view;
+    const sort = { name: state.table.replace('-', '') || null, ascending: !state.table.startsWith('-') };
     const names = measureNames(log, state.kind);
     const value = (name, { layer, head }) => measureAt(log, state.kind, name, state.stepIndex, layer, head);
     const heads = allHeads(log, state.kind);
@@ -99,8 +99,8 @@ function createLedger(table, app) {
     const header = (name, label, title) => element('th', {
       scope: 'col', 'aria-sort': sort.name === name ? (sort.ascending ? 'ascending' : 'descending') : 'none',
     }, element('button', { type: 'button', 'data-value': `sort ${name}`, title, onclick: () => {
-      sort = { name, ascending: sort.name === name ? !sort.ascending : name === null || lowFirst(name) };
-      draw(view);
+      const ascending = sort.name === name ? !sort.ascending : name === null || lowFirst(name);
+      app.change({ table: `${ascending ? '' : '-'}${name ?? ''}` });
     } }, label));
     keepingFocus(table, () => table.replaceChildren(
       element('thead', {}, element('tr', {}, header(null, 'head', 'Layer and head'),

@@ -4,23 +4,29 @@ const LABEL_SIZE = 13;
 const LABEL_FAMILY = cssValue('--sans');
 const labelFont = (size) => `${size}px ${LABEL_FAMILY}`;
 
-// Sizes in CSS pixels of a map that fits a width, if it can do so with readable rows.
-function heatmapGeometry(view, width, height) {
+const LARGEST_CELL = 44;
+const TITLE_SIZE = 11; // of what rows and columns are
+
+// Sizes in CSS pixels of a map that fits its place, if it can do so with cells that can be seen, times a zoom.
+function heatmapGeometry(view, width, height, zoom = 1) {
   const { numQueries, numKeys } = view.shown;
   const font = labelFont(LABEL_SIZE);
   const narrow = width < 420;
   const longest = (labels, limit) => Math.min(limit, Math.max(24, ...labels.map((label) => textWidth(label.text, font))));
-  const left = Math.ceil(longest(view.queryLabels, narrow ? 76 : 120)) + 14;
+  const titles = axisTitles(view.state);
+  const title = textWidth(titles.columns, labelFont(TITLE_SIZE));
+  const left = Math.ceil(Math.max(longest(view.queryLabels, narrow ? 76 : 120) + 14, title + 32));
   const columns = longest(view.keyLabels, narrow ? 84 : 112);
-  const smallest = Math.max(numQueries, numKeys) <= 72 ? 9 : 2;
   const fit = (steep) => {
     const right = steep ? 8 : Math.ceil(columns * 0.7);
-    const top = Math.ceil(columns * (steep ? 1 : 0.72)) + (steep ? 14 : 20);
-    const wanted = Math.min((width - left - right) / numKeys, (height - top) / numQueries, 44);
-    return { left, top, right, steep, cell: Math.max(smallest, Math.floor(wanted)) };
+    const top = Math.max(58, Math.ceil(columns * (steep ? 1 : 0.72)) + (steep ? 14 : 20));
+    const across = (width - left - right) / numKeys;
+    const whole = Math.min(across, (height - top - 8) / numQueries, LARGEST_CELL);
+    const cell = zoom * Math.max(whole, Math.min(across, 5), 2); // rather a map that scrolls than cells too small to be seen
+    return { left, top, right, steep, cell: cell < 12 ? cell : Math.floor(cell) };
   };
   let shape = fit(false);
-  if (shape.cell < 20) shape = fit(true);
+  if (shape.cell < 20 || zoom > 1) shape = fit(true);
   const { cell } = shape;
   return {
     ...shape,
@@ -28,6 +34,7 @@ function heatmapGeometry(view, width, height) {
     labelSize: Math.min(LABEL_SIZE, Math.max(8.5, cell - 2)),
     every: Math.max(1, Math.ceil(11 / cell)),
     labelLimits: [left - 12, columns],
+    titles,
     mapWidth: numKeys * cell,
     mapHeight: numQueries * cell,
     width: shape.left + numKeys * cell + shape.right,
@@ -35,32 +42,31 @@ function heatmapGeometry(view, width, height) {
   };
 }
 
-const smallCopy = document.createElement('canvas');
+// What stands on the axes.
+function axisTitles({ kind, rows }) {
+  if (kind === 'encoder') return { rows: 'source', columns: 'source' };
+  return { rows, columns: kind === 'decoder' ? 'read so far' : 'source' };
+}
 
+// One pixel a cell, stretched by the style sheet.
 function paintCells(canvas, view, shape) {
-  const ratio = Math.min(window.devicePixelRatio || 1, 2);
-  const [width, height] = [Math.round(shape.mapWidth * ratio), Math.round(shape.mapHeight * ratio)];
-  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  paintSmall(canvas, view.shown, view.state.scale);
   Object.assign(canvas.style, {
     left: `${shape.left}px`, top: `${shape.top}px`, width: `${shape.mapWidth}px`, height: `${shape.mapHeight}px`,
   });
-  paintSmall(smallCopy, view.shown, view.state.scale);
-  const context = canvas.getContext('2d');
-  context.clearRect(0, 0, width, height);
-  context.imageSmoothingEnabled = false;
-  context.drawImage(smallCopy, 0, 0, canvas.width, canvas.height);
-  if (!shape.gap) return;
-  for (let key = 1; key < view.shown.numKeys; key += 1) context.clearRect((key * shape.cell - 1) * ratio, 0, ratio, canvas.height);
-  for (let query = 1; query < view.shown.numQueries; query += 1) {
-    context.clearRect(0, (query * shape.cell - 1) * ratio, canvas.width, ratio);
-  }
 }
 
-// All of the plate but its cells and its cursor.
+// What lies on the cells, below the cursor.
 function heatmapOverlay(view, shape) {
-  const parts = [hatching(view.shown, shape), ...axisLabels(view, shape)];
-  if (view.judged && view.state.truth && shape.cell >= 5) parts.push(truthMarks(view.judged, shape));
-  return parts;
+  const marks = view.judged && view.state.truth ? truthMarks(view.judged, shape) : null;
+  return [shape.gap ? gapLines(view.shown, shape) : null, hatching(view.shown, shape), marks];
+}
+
+function gapLines({ numQueries, numKeys }, { left, top, cell, mapWidth, mapHeight }) {
+  let path = '';
+  for (let key = 1; key < numKeys; key += 1) path += `M${left + key * cell - 0.5} ${top}v${mapHeight}`;
+  for (let query = 1; query < numQueries; query += 1) path += `M${left} ${top + query * cell - 0.5}h${mapWidth}`;
+  return svg('path', { class: 'gaps', d: path, fill: 'none' });
 }
 
 function hatching(matrix, shape) {
@@ -79,12 +85,22 @@ function hatching(matrix, shape) {
     svg('path', { d: path, fill: 'url(#hatch)', class: 'hidden-cells' }));
 }
 
+// Rows, columns and the corner, which stay in sight when a large map scrolls below them.
 function axisLabels(view, shape) {
   const { queryLabels, keyLabels } = view;
   const font = labelFont(shape.labelSize);
   const rows = queryLabels.map((label, query) => (query % shape.every ? null : rowLabel(label, query, shape, font)));
   const columns = keyLabels.map((label, key) => (key % shape.every ? null : columnLabel(label, key, shape, font)));
-  return [svg('g', { class: 'labels' }, ...rows), svg('g', { class: 'labels' }, ...columns)];
+  const { left, top, titles } = shape;
+  const ground = (width, height) => svg('rect', { class: 'label-ground', width, height });
+  const title = { class: 'axis-title', 'font-size': TITLE_SIZE };
+  return [
+    svg('g', { class: 'labels stay-left' }, ground(left - 1, shape.height), ...rows),
+    svg('g', { class: 'labels stay-top' }, ground(shape.width, top - 1), ...columns),
+    svg('g', { class: 'stay-left stay-top' }, ground(left - 1, top - 1),
+      svg('text', { ...title, x: 16, y: 11 }, `${titles.columns} \u2192`),
+      svg('text', { ...title, transform: `translate(10 ${top - 2}) rotate(-90)` }, `\u2190 ${titles.rows}`)),
+  ];
 }
 
 function rowLabel(label, query, shape, font) {
@@ -104,7 +120,6 @@ function columnLabel(label, key, shape, font) {
 
 // Labels of the cell that is looked at, where a large map has no room for the label of every row.
 function cursorLabels(view, shape, query, key) {
-  if (shape.every === 1) return [];
   const big = { ...shape, labelSize: LABEL_SIZE };
   const labels = [
     rowLabel(view.queryLabels[query], query, big, labelFont(LABEL_SIZE)), columnLabel(view.keyLabels[key], key, big, labelFont(LABEL_SIZE)),
@@ -120,9 +135,9 @@ function truthMarks(judged, shape) {
   const middle = ([query, key]) => [
     shape.left + (key + 0.5) * shape.cell - shape.gap / 2, shape.top + (query + 0.5) * shape.cell - shape.gap / 2,
   ];
-  const arm = clampNumber(shape.cell * 0.13, 1.6, 4.5);
+  const arm = clampNumber(shape.cell * 0.13, 1, 4.5);
   const draw = (name, cells) => cells.map((cell) => truthMark(name, ...middle(cell), arm));
-  return svg('g', { class: 'truth' }, ...draw('hit', judged.hits), ...draw('missed', judged.missed), ...draw('wrong', judged.wrong));
+  return svg('g', { class: shape.cell < 8 ? 'truth fine' : 'truth' }, ...draw('hit', judged.hits), ...draw('missed', judged.missed), ...draw('wrong', judged.wrong));
 }
 
 function truthMark(name, x, y, arm) {
@@ -155,59 +170,95 @@ function cursorMarks(view, shape, query, from, to) {
 
 function createHeatmap(surface, canvas, app) {
   const overlay = svg('svg', { class: 'overlay', 'aria-hidden': 'true' });
-  const ground = svg('g');
-  const cursor = svg('g', { class: 'cursor' });
-  const readout = element('output', { class: 'readout', 'aria-hidden': 'true' });
-  overlay.append(ground, cursor);
+  const [ground, cursor, axes] = [svg('g'), svg('g', { class: 'cursor' }), svg('g')];
+  const readout = element('output', { class: 'readout stay-left stay-top', 'aria-hidden': 'true' });
+  const stage = surface.parentElement;
+  const sizes = byId('zoom');
+  overlay.append(ground, cursor, axes);
   surface.append(overlay, readout);
   let shape = null;
   let view = null;
+  let pointer = null; // where it last was on the map
+  let zoom = 1;
+  let sized = ''; // what the zoom was chosen for
 
   function draw(next) {
     view = next;
     const isMap = view.state.drawing === 'map';
+    const of = `${view.state.kind} ${view.state.example}`;
+    if (of !== sized) [sized, zoom] = [of, 1];
     canvas.hidden = !isMap;
     readout.hidden = !isMap;
+    if (sizes) sizes.hidden = !isMap;
     const width = app.widths.stage;
-    shape = isMap ? heatmapGeometry(view, width, heatmapHeight()) : linesGeometry(view, width);
+    const height = heatmapHeight(stage, width);
+    shape = isMap ? heatmapGeometry(view, width, height, zoom) : linesGeometry(view, width);
+    stage.style.maxHeight = isMap ? `${height}px` : '';
+    stage.classList.toggle('pannable', shape.width > width || shape.height > height);
     Object.assign(surface.style, { width: `${shape.width}px`, height: `${shape.height}px` });
     overlay.setAttribute('width', shape.width);
     overlay.setAttribute('height', shape.height);
     overlay.setAttribute('viewBox', `0 0 ${shape.width} ${shape.height}`);
     if (isMap) paintCells(canvas, view, shape);
     ground.replaceChildren(...(isMap ? heatmapOverlay(view, shape) : linesDrawing(view, shape)).filter(Boolean));
+    axes.replaceChildren(...(isMap ? axisLabels(view, shape) : []));
     surface.setAttribute('aria-label', `${KIND_TITLES[view.state.kind]}, ${headName(view.state.layer, view.state.head)}, step ${view.step.step}`);
-    point(null);
+    point(shape.lines && pointer ? cellAt(pointer) : null);
     if (surface === document.activeElement) reveal();
   }
 
-  // Keeps the chosen cell in sight when the keyboard moves it across a map that is wider than its place.
+  // Keeps the chosen cell in sight when the keyboard moves it across a map that is larger than its place.
   function reveal() {
     const { query, keyEnd } = view.state;
-    if (query === null || shape.width <= app.widths.stage) return;
-    const stage = surface.parentElement;
-    const x = shape.lines ? shape.above[keyEnd].middle : shape.left + (keyEnd + 0.5) * shape.cell;
-    const hidden = x < stage.scrollLeft + 40 || x > stage.scrollLeft + app.widths.stage - 40;
-    if (hidden) stage.scrollLeft = x - app.widths.stage / 2;
+    if (query === null) return;
+    const into = (axis, place, size, before) => {
+      const edge = Math.min(40, (size - before) / 4);
+      if (place < stage[axis] + before + edge || place > stage[axis] + size - edge) stage[axis] = place - (size + before) / 2;
+    };
+    if (shape.lines) return into('scrollLeft', shape.above[keyEnd].middle, stage.clientWidth, 0);
+    into('scrollLeft', shape.left + (keyEnd + 0.5) * shape.cell, stage.clientWidth, shape.left);
+    return into('scrollTop', shape.top + (query + 0.5) * shape.cell, stage.clientHeight, shape.top);
+  }
+
+  // The place of the map under (x, y) of the stage stays there; without them the chosen cell comes to the middle.
+  function zoomTo(next, x = null, y = null) {
+    if (!view || shape.lines) return;
+    const old = shape;
+    const fitted = heatmapGeometry(view, app.widths.stage, heatmapHeight(stage, app.widths.stage)).cell;
+    const from = [stage.scrollLeft, stage.scrollTop];
+    zoom = clampNumber(next, Math.min(1, 2 / fitted), Math.max(1, 60 / fitted));
+    draw(view);
+    if (x === null) return reveal();
+    const moved = (place, before, after) => after + ((place - before) * shape.cell) / old.cell;
+    stage.scrollLeft = moved(from[0] + x, old.left, shape.left) - x;
+    stage.scrollTop = moved(from[1] + y, old.top, shape.top) - y;
   }
 
   // Shows the cell under the pointer, or else the chosen one.
   function point(cell) {
     const { query, key, keyEnd } = view.state;
     const target = cell ? [cell.query, cell.key, cell.key] : query === null ? null : [query, key, keyEnd];
-    for (const label of ground.querySelectorAll('.lit')) label.classList.remove('lit');
+    for (const label of overlay.querySelectorAll('.over')) label.remove();
+    for (const label of overlay.querySelectorAll('.lit, .joined')) label.classList.remove('lit', 'joined');
+    const alone = cell?.word ?? (shape.lines && query !== null && surface.matches(':focus-visible') ? { query } : null);
+    overlay.classList.toggle('alone', Boolean(alone));
     cursor.replaceChildren();
     readout.textContent = '';
     if (!target) return;
+    if (alone) {
+      cursor.replaceChildren(...aloneWord(view, shape, ground, alone), ...(cell ? [] : lineCursor(view, shape, query, key, keyEnd)));
+      return;
+    }
     const [row, from, to] = target;
     const [low, high] = from <= to ? [from, to] : [to, from];
-    ground.querySelector(`[data-row="${row}"]`)?.classList.add('lit');
-    for (let k = low; k <= high; k += 1) ground.querySelector(`[data-column="${k}"]`)?.classList.add('lit');
+    overlay.querySelector(`[data-row="${row}"]`)?.classList.add('lit');
+    for (let k = low; k <= high; k += 1) overlay.querySelector(`[data-column="${k}"]`)?.classList.add('lit');
     if (view.state.drawing === 'lines') {
       cursor.replaceChildren(...lineCursor(view, shape, row, from, to));
       return;
     }
-    cursor.replaceChildren(...cursorMarks(view, shape, row, from, to), ...cursorLabels(view, shape, row, to));
+    cursor.replaceChildren(...cursorMarks(view, shape, row, from, to));
+    if (shape.every > 1) cursorLabels(view, shape, row, to).forEach((label, axis) => axes.children[axis].append(label));
     let sum = 0;
     for (let k = low; k <= high; k += 1) sum += cellValue(view.shown, row, k);
     const visible = isVisible(view.shown, row, low);
@@ -220,32 +271,94 @@ function createHeatmap(surface, canvas, app) {
     const x = event.clientX - bounds.left;
     const y = event.clientY - bounds.top;
     if (view.state.drawing === 'lines') return lineCellAt(view, shape, x, y);
+    if (x < stage.scrollLeft + shape.left || y < stage.scrollTop + shape.top) return null; // below the labels
     const key = Math.floor((x - shape.left) / shape.cell);
     const query = Math.floor((y - shape.top) / shape.cell);
     const inside = key >= 0 && query >= 0 && key < view.shown.numKeys && query < view.shown.numQueries;
     return inside ? { query, key } : null;
   }
 
-  surface.addEventListener('pointermove', (event) => view && point(cellAt(event)));
-  surface.addEventListener('pointerleave', () => view && point(null));
+  const hasMoved = wirePanning(stage, () => zoom, zoomTo);
+  const pointTo = (event) => {
+    pointer = event;
+    if (view) point(event && cellAt(event));
+  };
+  for (const name of ['pointerdown', 'pointermove']) surface.addEventListener(name, pointTo);
+  surface.addEventListener('pointercancel', () => pointTo(null));
+  surface.addEventListener('pointerleave', (event) => {
+    if (event.pointerType !== 'touch') pointTo(null); // a finger that was lifted still points
+  });
+  for (const name of ['focus', 'blur']) surface.addEventListener(name, () => view && point(null));
   surface.addEventListener('click', (event) => {
-    const cell = view && cellAt(event);
+    const cell = view && !hasMoved() && cellAt(event);
     if (!cell) return;
     const extend = event.shiftKey && view.state.query === cell.query;
     app.change({ query: cell.query, key: extend ? view.state.key : cell.key, keyEnd: cell.key });
   });
   surface.addEventListener('keydown', (event) => {
+    const zoomed = !event.ctrlKey && !event.metaKey && { '+': 1.25 * zoom, '=': 1.25 * zoom, '-': zoom / 1.25, 0: 1 }[event.key];
     const change = view && cellKeys(view, event);
-    if (!change) return;
+    if (!zoomed && !change) return;
     event.preventDefault();
     event.stopPropagation();
-    app.change(change);
+    if (zoomed) zoomTo(zoomed);
+    else app.change(change);
   });
+  for (const button of sizes?.children ?? []) {
+    button.addEventListener('click', () => zoomTo(button.value === 'fit' ? 1 : zoom * Number(button.value)));
+  }
   return { draw, shape: () => shape };
 }
 
-// Tall screens get a larger map, but the tape below should stay in sight.
-const heatmapHeight = () => Math.max(320, Math.min(620, window.innerHeight - 486));
+// Dragging with the mouse scrolls, Ctrl with the wheel (a pinch on a touchpad) and two fingers zoom.
+// Returns a function that says whether the last press was such a drag and no click.
+function wirePanning(stage, zoomNow, zoomTo) {
+  let drag = null;
+  let pinch = null;
+  const onStage = (x, y) => {
+    const bounds = stage.getBoundingClientRect();
+    return [x - bounds.left, y - bounds.top];
+  };
+  const placeLabels = () => {
+    stage.style.setProperty('--scroll-x', `${stage.scrollLeft}px`);
+    stage.style.setProperty('--scroll-y', `${stage.scrollTop}px`);
+  };
+  stage.addEventListener('scroll', placeLabels);
+  stage.addEventListener('wheel', (event) => {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    zoomTo(zoomNow() * Math.exp(-event.deltaY / (event.deltaMode ? 10 : 300)), ...onStage(event.clientX, event.clientY));
+  }, { passive: false });
+  stage.addEventListener('pointerdown', (event) => {
+    drag = event.pointerType === 'mouse' && event.button === 0
+      ? { x: event.clientX, y: event.clientY, left: stage.scrollLeft, top: stage.scrollTop, moved: false } : null;
+  });
+  stage.addEventListener('pointermove', (event) => {
+    if (!drag || !event.buttons) return;
+    const [x, y] = [event.clientX - drag.x, event.clientY - drag.y];
+    if (stage.classList.contains('pannable') && Math.hypot(x, y) > 4) drag.moved = true;
+    if (drag.moved) [stage.scrollLeft, stage.scrollTop] = [drag.left - x, drag.top - y];
+  });
+  const fingers = ({ touches: [one, two] }) => [Math.hypot(one.clientX - two.clientX, one.clientY - two.clientY),
+    ...onStage((one.clientX + two.clientX) / 2, (one.clientY + two.clientY) / 2)];
+  stage.addEventListener('touchstart', (event) => {
+    if (event.touches.length === 2) pinch = { apart: fingers(event)[0], zoom: zoomNow() };
+  }, { passive: true });
+  stage.addEventListener('touchmove', (event) => {
+    if (event.touches.length !== 2 || !pinch) return;
+    event.preventDefault();
+    const [apart, x, y] = fingers(event);
+    zoomTo((pinch.zoom * apart) / pinch.apart, x, y);
+  }, { passive: false });
+  return () => Boolean(drag && drag.moved);
+}
+
+// Map, sentence and slider should stand in one view; a phone gives the map the upper half of its screen.
+function heatmapHeight(stage, width) {
+  const above = stage.getBoundingClientRect().top + window.scrollY;
+  const below = 132; // the legend, and the tape down to its slider
+  return width < 500 ? window.innerHeight * 0.62 : clampNumber(window.innerHeight - above - below, 200, 700);
+}
 
 function cellKeys(view, event) {
   const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -1e6], End: [0, 1e6] };

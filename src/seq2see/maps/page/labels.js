@@ -78,7 +78,7 @@ function signedFigure(value, digits = 2) {
 }
 
 const headName = (layer, head) => `Layer ${layer + 1}, head ${head + 1}`;
-const quoted = (text) => `\u201c${text}\u201d`;
+const quoted = (text) => `\u201c${isolated(text)}\u201d`;
 const thousands = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, '\u202f');
 
 // Labels of an axis: [{text, special}]. `rows` says whether a decoder row is named for what it predicts or what it reads.
@@ -129,12 +129,20 @@ function sayCell(view) {
   return `${owner}: ${rowPhrase(view, query)}, ${figure(sum)} of ${what} ${goes} ${keyPhrase(view, from, to)}.${truth(view, query, from, to)}`;
 }
 
+// " at step 1 200"; nothing where there is but one step that nobody counted.
+function atStep({ steps }, stepIndex) {
+  const { step } = steps[stepIndex];
+  return steps.length === 1 && step === 0 ? '' : ` at step ${thousands(step)}`;
+}
+
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function otherName(view) {
   const { otherLayer, otherHead, layer, head } = view.state;
-  const same = otherLayer === layer && otherHead === head;
-  return `${same ? 'this head' : headName(otherLayer, otherHead).toLowerCase()} at step ${thousands(view.log.steps[view.state.otherIndex].step)}`;
+  const { otherRun, otherIndex } = view.state;
+  const same = otherLayer === layer && otherHead === head && !otherRun;
+  const run = otherRun ? ` of ${view.log.other.name}` : '';
+  return (same ? 'this head' : headName(otherLayer, otherHead).toLowerCase()) + run + atStep(otherLog(view.log, view.state), otherIndex);
 }
 
 function truth(view, query, from, to) {
@@ -142,14 +150,29 @@ function truth(view, query, from, to) {
   const target = query - (view.state.rows === 'reads' ? 1 : 0);
   const sources = view.links.filter((link) => link[1] === target).map((link) => link[0]);
   if (!sources.length) return '';
-  if (sources.some((source) => source >= from && source <= to)) return ' This is the true link.';
-  return ` The true link is ${sources.map((source) => quoted(view.keyLabels[source].text)).join(' and ')}.`;
+  const share = (key) => figure(cellValue(view.shown, query, key));
+  const here = sources.filter((source) => source >= from && source <= to);
+  const best = largestKey(view.shown, query, view.shown.numKeys - 1);
+  if (here.includes(best)) return ' This is the true link.';
+  if (here.length) return ` The true link is missed: more, ${share(best)}, goes to ${quoted(view.keyLabels[best].text)}.`;
+  return ` The true link is ${sources.map((source) => `${quoted(view.keyLabels[source].text)}, with ${share(source)}`).join(' and ')}.`;
 }
 
-function modelWords({ model, steps, numStored }) {
-  const depth = `${model.num_encoder_layers} + ${model.num_decoder_layers} layers`;
-  const shown = steps.length < numStored ? [`${steps.length} of ${numStored} stored steps`] : [];
-  return [`width ${model.d_model}`, depth, `${model.num_heads} heads`, ...shown].join(' \u00b7 ');
+// What the page has no room for.
+function leftOutWords({ leftOut, steps, examples }) {
+  const parts = [
+    leftOut.pairs ? `${leftOut.pairs} of ${leftOut.pairs + examples.length} pairs` : '',
+    leftOut.steps ? `${leftOut.steps} of ${leftOut.steps + steps.length} steps` : '',
+    leftOut.variants ? `norms and own outputs at ${leftOut.variants} of ${steps.length} steps` : '',
+  ].filter(Boolean);
+  return parts.length ? `Left out to keep the page small: ${parts.join('; ')}. The log has them.` : '';
+}
+
+function modelWords({ model, layers, heads }) {
+  const kinds = ['encoder', layers.decoder ? 'decoder' : 'cross'].filter((kind) => layers[kind]);
+  const numHeads = [...new Set(kinds.map((kind) => heads[kind]))]; // one number, if they are the same
+  const width = model.d_model ? [`width ${model.d_model}`] : [];
+  return [...width, `${kinds.map((kind) => layers[kind]).join(' + ')} layers`, `${numHeads.join(' + ')} heads`].join(' \u00b7 ');
 }
 
 // What the table is of, and what an alignment error must beat.
@@ -158,7 +181,7 @@ function ledgerNote(log, { kind, stepIndex }) {
   const effect = effectStep(log, kind, stepIndex);
   const taken = effect === null || effect === stepIndex ? ''
     : ` Importance and what a head switched off changes were measured at step ${thousands(log.steps[effect].step)}.`;
-  const note = `${KIND_TITLES[kind]} at step ${thousands(log.steps[stepIndex].step)}: weights, fed the references, over all rows of ${pairs}.${taken}`;
+  const note = `${KIND_TITLES[kind]}${atStep(log, stepIndex)}: weights, fed the references, over all rows of ${pairs}.${taken}`;
   const { chance, diagonal } = log.baselines;
   const rates = log.measures.cross.alignment_error_rate;
   if (kind !== 'cross' || !rates || chance === undefined || chance === null) return note;

@@ -5,6 +5,7 @@ function start() {
   let state = normalise(log, readAddress(log, location.hash, readAddress(log, log.view, firstState(log))));
   let view = null;
   let turn = 0;
+  let isChosen = location.hash !== ''; // a page that loads itself again has the usual view until somebody chooses one
 
   const app = {
     log,
@@ -14,6 +15,7 @@ function start() {
     change(changes, { playing = false, focusHead = false } = {}) {
       if (!playing && 'stepIndex' in changes) player.stop();
       state = normalise(log, { ...state, ...changes });
+      isChosen = true;
       return redraw().then(() => {
         if (focusHead) byId('thumbs').querySelector('[aria-pressed="true"]')?.focus({ preventScroll: true });
       });
@@ -23,14 +25,14 @@ function start() {
   const plate = createHeatmap(byId('plate'), byId('cells'), app);
   const ledger = createLedger(byId('ledger'), app);
   const finish = whenQuiet(80, (last) => { // what need not keep up with a slider being dragged
-    keepAddress(writeAddress(log, state));
+    if (isChosen || !log.reloadSeconds) keepAddress(writeAddress(log, state));
     ledger.draw(last);
     mark('settled', last.turn);
   });
 
   function measure() {
     const strip = byId('strip');
-    app.widths = { stage: byId('stage').clientWidth, strip: strip.clientWidth - parseFloat(getComputedStyle(strip).paddingLeft) };
+    app.widths = { stage: byId('stage').offsetWidth, strip: strip.clientWidth - parseFloat(getComputedStyle(strip).paddingLeft) };
   }
 
   async function redraw() {
@@ -43,6 +45,7 @@ function start() {
     state = view.state;
     drawControls(view, app);
     plate.draw(view);
+    await drawCauses(view, plate.shape());
     drawReading(view);
     await Promise.all([drawThumbs(byId('thumbs'), view, app), drawTimeline(view, app)]);
     ledger.draw(view);
@@ -50,6 +53,7 @@ function start() {
     finish(view);
   }
 
+  hideWhatLacks(log);
   wireControls(app, player, () => view, plate, redraw);
   let size = '';
   const fit = () => { // also when a scroll bar comes or goes
@@ -62,6 +66,7 @@ function start() {
   window.addEventListener('resize', fit);
   measure();
   redraw().catch(fail);
+  followRun(log, player);
 }
 
 // A page inside a notebook's frame has no address of its own to change.
@@ -80,25 +85,28 @@ const mark = (name, turn) => { document.documentElement.dataset[name] = String(t
 async function makeView(log, state, turn) {
   let place = state;
   let otherPlace = null;
-  if (state.otherIndex !== null) {
-    otherPlace = { ...state, stepIndex: state.otherIndex, layer: state.otherLayer, head: state.otherHead };
-    if (variantAt(log, place) !== variantAt(log, otherPlace)) { // one of the steps lacks it
+  const there = otherLog(log, state);
+  const pair = state.otherRun ? there.pairs[state.example] : state.example;
+  if (state.otherIndex !== null && pair !== null) {
+    otherPlace = { ...state, example: pair, stepIndex: state.otherIndex, layer: state.otherLayer, head: state.otherHead };
+    if (variantAt(log, place) !== variantAt(there, otherPlace)) { // one of the steps lacks it
       place = { ...place, cells: 'weights', fed: 'reference' };
       otherPlace = { ...otherPlace, cells: 'weights', fed: 'reference' };
     }
   }
   const matrix = await loadMatrix(log, place);
-  const other = otherPlace && await loadMatrix(log, otherPlace);
+  const other = otherPlace && await loadMatrix(there, otherPlace);
   const variant = variantAt(log, place);
   const tokens = targetTokensOf(log, place, variant);
-  const alike = !other || state.kind === 'encoder' || sameTokens(tokens, targetTokensOf(log, otherPlace, variant));
+  const alike = !other || ((state.kind === 'encoder' || sameTokens(tokens, targetTokensOf(there, otherPlace, variant)))
+    && (state.kind === 'decoder' || sameTokens(log.examples[state.example].sourceTokens, there.examples[pair].sourceTokens)));
   let shows = other ? state.shows : 'this';
   if (shows === 'difference' && !alike) shows = 'this'; // two texts have no cells in common
-  const shownPlace = shows === 'other' ? otherPlace : place;
+  const [shownLog, shownPlace] = shows === 'other' ? [there, otherPlace] : [log, place];
   const shown = { this: matrix, other, difference: shows === 'difference' ? subtract(matrix, other) : null }[shows];
-  const targetTokens = targetTokensOf(log, shownPlace, variant);
-  const links = state.kind === 'cross' && sameTokens(targetTokens, log.examples[state.example].targetTokens)
-    ? log.examples[state.example].links : null;
+  const targetTokens = targetTokensOf(shownLog, shownPlace, variant);
+  const shownExample = shownLog.examples[shownPlace.example];
+  const links = state.kind === 'cross' && sameTokens(targetTokens, shownExample.targetTokens) ? shownExample.links : null;
   if (state.query === 'any') state = { ...state, ...tellingCell(shown, links, state.rows) };
   if (state.query !== null) { // the other step's text can be shorter
     const inside = (place) => clamp(place, 0, shown.numKeys - 1);
@@ -107,18 +115,19 @@ async function makeView(log, state, turn) {
   return {
     turn, log, state, matrix, other, shown, shows, alike, links, variant,
     step: log.steps[state.stepIndex],
-    queryLabels: queryLabels(log, state, targetTokens),
-    keyLabels: keyLabels(log, state, targetTokens),
+    queryLabels: queryLabels(shownLog, shownPlace, targetTokens),
+    keyLabels: keyLabels(shownLog, shownPlace, targetTokens),
     judged: links && !shown.signed ? judge(shown, links, state.rows) : null,
+    lines: state.drawing === 'lines' ? await readLines(log, place, shown, shows) : null,
   };
 }
 
 const sameTokens = (one, two) => one.length === two.length && one.every((token, i) => token === two[i]);
 
-// A cell to begin with: a link that crosses if the truth is known, else the strongest cell of the middle row.
+// A cell to begin with: a link that crosses others if the truth is known, else the strongest cell of the middle row.
 function tellingCell(matrix, links, rows) {
-  const crossing = (links || []).find(([source, target]) => source > target) || (links || [])[0];
-  if (crossing) return { query: crossing[1] + (rows === 'reads' ? 1 : 0), key: crossing[0], keyEnd: crossing[0] };
+  const link = mostCrossing(links) || (links || [])[0];
+  if (link) return { query: link[1] + (rows === 'reads' ? 1 : 0), key: link[0], keyEnd: link[0] };
   const query = Math.floor((matrix.numQueries - 1) / 2);
   const key = largestKey(matrix, query, visibleKeys(matrix, query));
   return { query, key, keyEnd: key };
@@ -131,7 +140,7 @@ function wireControls(app, player, view, plate, redraw) {
   on('example', 'change', (event) => app.change({ example: Number(event.target.value), query: 'any' }));
   on('example-back', 'click', () => pair(-1));
   on('example-on', 'click', () => pair(1));
-  on('measure', 'change', (event) => app.change({ measure: event.target.value }));
+  on('measure', 'change', (event) => app.change({ measure: event.target.value, wanted: null }));
   on('sorted', 'change', (event) => app.change({ sorted: event.target.checked }));
   on('step', 'input', (event) => app.change({ stepIndex: Number(event.target.value) }));
   on('step-back', 'click', () => step(-1));
@@ -139,13 +148,15 @@ function wireControls(app, player, view, plate, redraw) {
   on('play', 'click', player.toggle);
   on('other-step', 'change', ({ target }) => {
     const { layer, head } = app.state();
-    app.change({ otherIndex: target.value === '' ? null : Number(target.value), otherLayer: layer, otherHead: head });
+    const [index, run] = target.value.split(' ');
+    app.change({ otherIndex: index === '' ? null : Number(index), otherRun: run === 'other', otherLayer: layer, otherHead: head });
   });
   on('other-head', 'change', (event) => {
     const [otherLayer, otherHead] = event.target.value.split('.').map(Number);
     app.change({ otherLayer, otherHead });
   });
   on('save-svg', 'click', () => view() && saveSvg(view(), plate));
+  on('save-png', 'click', () => view() && savePng(view(), plate).catch(fail));
   on('save-csv', 'click', () => view() && saveCsv(view()));
   on('copy-link', 'click', (event) => copyLink(event.currentTarget));
   wireTheme(redraw);
@@ -155,10 +166,7 @@ function wireControls(app, player, view, plate, redraw) {
     o: () => app.change({ fed: app.state().fed === 'output' ? 'reference' : 'output' }),
     m: () => app.change({ drawing: 'map' }), l: () => app.change({ drawing: 'lines' }), Escape: () => app.change({ query: null }),
   };
-  document.addEventListener('keydown', (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || event.target.tagName === 'SELECT') return;
-    if (keys[event.key]) keys[event.key]();
-  });
+  wireShortcuts(keys);
   window.addEventListener('hashchange', () => {
     if (location.hash !== writeAddress(app.log, app.state())) app.change(readAddress(app.log, location.hash, app.state()));
   });

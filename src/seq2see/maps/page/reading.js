@@ -37,6 +37,8 @@ function rowBars(view) {
   return [element('table', { class: 'bars', 'aria-label': `Attention ${rowPhrase(view, query)}` }, element('tbody', {}, ...rows)), ...note];
 }
 
+const meanings = new Set(); // of measures, that are open
+
 function headMeasures(view) {
   const { log, state } = view;
   const names = measureNames(log, state.kind);
@@ -44,8 +46,11 @@ function headMeasures(view) {
   const rows = names.map((name) => {
     const course = log.measures[state.kind][name].map((layers) => layers[state.layer][state.head]);
     const value = measureAt(log, state.kind, name, state.stepIndex, state.layer, state.head);
-    return element('div', { title: `${MEASURES[name][2]} (${MEASURES[name][1]})` },
-      element('dt', {}, MEASURES[name][0]), element('dd', {}, isEffect(name) ? null : sparkline(course, state.stepIndex), element('b', {}, measureFigure(name, value))));
+    const meaning = element('details', {}, element('summary', {}, MEASURES[name][0]), `${MEASURES[name][2]} (${MEASURES[name][1]})`);
+    meaning.open = meanings.has(name);
+    meaning.addEventListener('toggle', () => meanings[meaning.open ? 'add' : 'delete'](name));
+    const line = isEffect(name) || course.length < 2 ? null : sparkline(course, state.stepIndex);
+    return element('div', {}, element('dt', {}, meaning), element('dd', {}, line, element('b', {}, measureFigure(name, value))));
   });
   return [element('h3', {}, headName(state.layer, state.head)), element('dl', { class: 'measures' }, ...rows)];
 }
@@ -60,4 +65,23 @@ function sparkline(course, at) {
     svg('line', { class: 'spark-base', x1: 2, x2: 62, y1: 14, y2: 14 }),
     svg('polyline', { points: points.join(' '), fill: 'none' }),
     course[at] === null || course[at] === undefined ? null : svg('circle', { cx: x(at), cy: y(course[at]), r: 2.2 }));
+}
+
+// Under the map of the chosen row: what its token leans on, where that was measured.
+async function drawCauses(view, shape) {
+  const { log, state } = view;
+  const { query, key, layer, head } = state;
+  const packed = log.causes && log.causes[state.example];
+  const shown = packed && state.kind === 'cross' && state.drawing === 'map' && !isFree(view.variant) && query !== null
+    && state.stepIndex === log.steps.length - 1;
+  for (const id of ['causes', 'causes-said', 'causes-key']) byId(id).hidden = !shown;
+  if (!shown) return;
+  const { sourceTokens, targetTokens } = log.examples[state.example];
+  const where = { numRows: targetTokens.length, row: query, layers: log.layers.cross, heads: log.heads.cross, layer, head };
+  const rows = causeRows(packed, await causesOf(packed), where);
+  const labels = causeLabels(packed, sourceTokens);
+  const word = wordAt(packed, key);
+  byId('causes').style.width = `${shape.width}px`;
+  drawCauseRows(byId('causes'), packed, labels, rows, shape, word);
+  byId('causes-said').textContent = causeSentence(targetTokens[query], labels, rows, word);
 }

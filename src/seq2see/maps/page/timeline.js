@@ -163,6 +163,7 @@ function createPlayer(app) {
   const show = () => {
     button.textContent = timer ? 'Pause' : 'Play';
     button.setAttribute('aria-pressed', String(Boolean(timer)));
+    for (const id of ['said', 'step-name', 'variant-note', 'compare-note']) byId(id).setAttribute('aria-live', timer ? 'off' : 'polite');
   };
   const stop = () => {
     clearInterval(timer);

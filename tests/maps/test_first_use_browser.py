@@ -1,0 +1,66 @@
+"""The page on a small laptop, on a phone, without a mouse, read aloud."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from planted_log import planted_log
+from tabs import needs_browser, press, settle, until
+
+from seq2see.maps import page
+
+pytestmark = needs_browser
+
+
+@pytest.fixture
+def show(open_html: Callable) -> Callable:
+    def open_page(**how: object):
+        tab = open_html(page.render(planted_log(steps=(0, 100, 1200), variants=True)), **how)
+        settle(tab)
+        return tab
+
+    return open_page
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 650), (1280, 720)])
+def test_map_sentence_and_slider_stand_in_the_first_view(show, width: int, height: int):
+    tab = show(width=width, height=height)
+    for place in ("#cells", "#said", "#step"):
+        box = tab.locator(place).bounding_box()
+        assert box["y"] + box["height"] <= height, place
+
+
+def test_on_a_phone_the_sentence_follows_its_map(show):
+    tab = show(width=390, height=844)
+    under, said, tape = (tab.locator(place).bounding_box() for place in (".under", "#said", "#tape"))
+    assert under["y"] < said["y"] < tape["y"] and said["y"] - under["y"] - under["height"] < 60
+
+
+def test_a_measure_says_what_it_is_when_its_name_is_chosen(show):
+    tab = show()
+    name = tab.locator("#head-measures summary:text-is('entropy')")
+    name.press("Enter")
+    assert tab.is_visible("text=spread of a row (nats)")
+    press(tab, ",")
+    assert tab.is_visible("text=spread of a row (nats)"), "it stays open"
+
+
+def test_shortcuts_of_a_single_key_can_be_switched_off_for_good(show):
+    tab = show()
+    tab.uncheck("#shortcuts")
+    press(tab, "l")
+    assert tab.get_attribute("#drawing [data-value=map]", "aria-pressed") == "true"
+    tab.reload()
+    settle(tab)
+    press(tab, "l")
+    assert not tab.is_checked("#shortcuts")
+    assert tab.get_attribute("#drawing [data-value=map]", "aria-pressed") == "true"
+
+
+def test_nothing_is_read_aloud_while_it_plays(show):
+    tab = show()
+    tab.click("#play")
+    assert {tab.get_attribute(place, "aria-live") for place in ("#said", "#step-name")} == {"off"}
+    until(tab, "document.querySelector('#play').getAttribute('aria-pressed') === 'false'")
+    assert tab.get_attribute("#said", "aria-live") == "polite"
