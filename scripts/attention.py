@@ -6,7 +6,7 @@ Examples:
   echo "The dog sleeps ." | python scripts/attention.py ckpt=latest format=terminal
   python scripts/attention.py ckpt=RUN input=in.txt format=svg layer=2 head=1
   python scripts/attention.py run=RUN output=maps.html                 every logged step
-  python scripts/attention.py run=[RUN,OTHER] output=maps.html         two runs, on the pairs of both
+  python scripts/attention.py run=[RUN,OTHER] output=maps.html         the pairs of two runs
   python scripts/attention.py run=RUN format=terminal step=200 layer=2 head=1
   python scripts/attention.py ckpt=RUN format=playground               a page that runs the model
   python scripts/attention.py ckpt=RUN input=in.txt twin=changed.txt   which heads carry a change

@@ -254,6 +254,7 @@ def test_the_tour_has_five_stops_that_are_true_of_this_model(show, planted, lang
     assert len(set(texts)) == 5
     assert all(("\u7684" in text) == (language == "zh") for text in texts)
     click(tab, "language")
+    assert ("输入" in tab.text_content("#plate .axis-title >> nth=0")) == (language == "en")
     assert plain(tab.inner_text("#tour-text")) != texts[4] and "tour=5" in address(tab)
     click(tab, "tour-leave")
     assert tab.is_hidden("#tour") and "tour" not in address(tab)

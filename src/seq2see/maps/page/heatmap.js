@@ -13,7 +13,7 @@ function heatmapGeometry(view, width, height, zoom = 1) {
   const font = labelFont(LABEL_SIZE);
   const narrow = width < 420;
   const longest = (labels, limit) => Math.min(limit, Math.max(24, ...labels.map((label) => textWidth(label.text, font))));
-  const titles = axisTitles(view.state);
+  const titles = view.axisTitles ?? axisTitles(view.state); // a page may have words of its own
   const title = textWidth(titles.columns, labelFont(TITLE_SIZE));
   const left = Math.ceil(Math.max(longest(view.queryLabels, narrow ? 76 : 120) + 14, title + 32));
   const columns = longest(view.keyLabels, narrow ? 84 : 112);

@@ -28,21 +28,24 @@ async function readModel(packed) {
       : new Float32Array(numbers.buffer);
     for (const name of names) tensors.set(name, values);
   }
-  if (Math.ceil(at / 4) * 4 !== bytes.length) throw new Error('the weights in this page do not fit their model');
+  if (at + 1 < bytes.length) throw new Error('the weights in this page do not fit their model');
   return new Model(packed, tensors);
 }
 
-// Four bytes in five characters.
+// Two characters hold thirteen bits, the lowest first.
 function bytesOf(text) {
-  const digits = new Map(Array.from('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;.=:?@^_`{|}~', (character, digit) => [character.charCodeAt(0), digit]));
-  const bytes = new DataView(new ArrayBuffer((text.length / 5) * 4));
-  for (let i = 0; i < text.length; i += 5) {
-    let number = 0;
-    for (let j = i; j < i + 5; j += 1) number = number * 85 + digits.get(text.charCodeAt(j));
-    if (!(number < 2 ** 32)) throw new Error('the weights in this page are damaged');
-    bytes.setUint32((i / 5) * 4, number);
+  const digits = Array.from({ length: 95 }, (_, code) => String.fromCharCode(code + 32)).filter((character) => !'"<>\\'.includes(character));
+  const digitOf = new Map(digits.map((character, digit) => [character.charCodeAt(0), digit]));
+  const bytes = new Uint8Array(Math.floor((text.length * 13) / 16));
+  let held = 0;
+  let numHeld = 0;
+  for (let i = 0, at = 0; i < text.length; i += 2) {
+    const number = digitOf.get(text.charCodeAt(i)) * digits.length + digitOf.get(text.charCodeAt(i + 1));
+    if (!(number < 2 ** 13)) throw new Error('the weights in this page are damaged');
+    held |= number << numHeld;
+    for (numHeld += 13; numHeld >= 8; numHeld -= 8, held >>= 8) bytes[at++] = held;
   }
-  return new Uint8Array(bytes.buffer);
+  return bytes;
 }
 
 class Model {

@@ -205,8 +205,13 @@ function drawPlate(view, app, plate) {
   keepingFocus(byId('scale'), () => segments(byId('scale'), CHOICES.scale.map((name) => [name, say(name)]), state.scale, pick('scale')));
   byId('legend').replaceChildren(legend(view.shown, state.scale));
   byId('marks').replaceChildren(...(view.judged ? [markKey(say('forcedMark'))] : []));
-  plate.draw(view);
+  plate.draw({ ...view, axisTitles: axisTitlesOf(state) });
   byId('plate').setAttribute('aria-label', byId('plate-title').textContent);
+}
+
+function axisTitlesOf({ kind, rows }) {
+  if (kind === 'encoder') return { rows: say('source'), columns: say('source') };
+  return { rows: say(rows), columns: say(kind === 'decoder' ? 'readSoFar' : 'source') };
 }
 
 function legend(matrix, scale) {

@@ -249,7 +249,10 @@ function wireMap(app, view, plate) {
     const { numQueries, numKeys } = view().shown;
     return key >= 0 && query >= 0 && key < numKeys && query < numQueries ? { query, key } : null;
   };
-  surface.addEventListener('pointerdown', (event) => { from = view() && event.pointerType !== 'touch' ? cellAt(event) : null; });
+  surface.addEventListener('pointerdown', (event) => {
+    const scrolls = event.pointerType === 'touch' || byId('stage-box').classList.contains('pannable'); // there a drag moves the map
+    from = view() && !scrolls ? cellAt(event) : null;
+  });
   surface.addEventListener('pointerup', (event) => {
     const to = from && cellAt(event);
     dragged = Boolean(to) && to.key !== from.key;

@@ -4,7 +4,6 @@ A matrix travels as whole numbers with a scale for each row, or as float32; vect
 from positions alone (angles, buckets, slopes) is computed here and travels too: so it is the same to the bit.
 """
 
-import base64
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
@@ -31,8 +30,8 @@ from seq2see.transformer.positions import frequencies
 # Bits more or less than others: what is lost in an embedding every layer builds on, what in the weights of attention
 # a softmax may make larger. So each loses about as much: on the default run half of what equal ones lose, in its room.
 EMBEDDING, ATTENTION, FEED_FORWARD = 2, 1, -1
-# Python's 85 characters for four bytes in five, but for two that JSON in a page would have to escape
-_CHARACTERS = bytes.maketrans(b"<>", b".:")
+# Those that JSON in a page does not escape: two of them hold 13 bits
+CHARACTERS = np.array([code for code in range(32, 127) if chr(code) not in '"<>\\'], np.uint8)
 
 
 def pack(model: Transformer, bits: int) -> dict[str, Any]:
@@ -50,7 +49,7 @@ def pack(model: Transformer, bits: int) -> dict[str, Any]:
             "cross": _position_values(model.cross_positions),
         },
         "tensors": [{"names": own, "shape": [*tensor.shape], "bits": bits_of[tensor]} for tensor, own in names.items()],
-        "data": base64.b85encode(planes, pad=True).translate(_CHARACTERS).decode("ascii"),
+        "data": _text(planes),
     }
 
 
@@ -103,6 +102,14 @@ def _planes(array: NDArray, bits: int) -> bytes:
     numbers = array.view(np.uint32).reshape(-1)
     planes = [np.packbits((numbers >> bit & 1).astype(np.uint8), bitorder="little") for bit in range(bits)]
     return np.concatenate(planes).tobytes()
+
+
+def _text(planes: bytes) -> str:
+    """Thirteen bits in two characters."""
+    bits = np.unpackbits(np.frombuffer(planes, np.uint8), bitorder="little")
+    bits = np.pad(bits, (0, -len(bits) % 13)).reshape(-1, 13)
+    numbers = sum(bits[:, place].astype(np.uint16) << place for place in range(13))
+    return CHARACTERS[np.stack(np.divmod(numbers, len(CHARACTERS)), -1)].tobytes().decode("ascii")
 
 
 def _position_values(scheme: PositionScheme) -> Mapping[str, list]:
