@@ -47,15 +47,9 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
     valid: Sequence[Pair] = ()
     if options.task.test is None and not isinstance(trained.options.task, FilesOptions | HubOptions):
         valid = pairs_of(trained.options, Split.valid, run=trained.run)
-    train: Sequence[Pair] = ()
-    if options.baselines and isinstance(trained.options.task, HubOptions):
-        notes.append("no baselines: they would fetch the training pairs from the hub again")
-    elif options.baselines:
-        try:
-            train = pairs_of(trained.options, Split.train, run=trained.run)
-        except (ValueError, OSError) as error:
-            reason = str(error).split(", ")[0]
-            notes.append(f"no baselines: the training pairs are not at hand ({reason})")
+    train, reason = _if_at_hand(trained, Split.train) if options.baselines else ((), None)
+    if reason is not None:
+        notes.append(f"no baselines: {reason}")
     if options.task.test is None and options.split is Split.ood:
         notes.append(f"pairs unlike those of training: {task_of(trained.options).ood}")
     evaluation = evaluate_pairs(trained, pairs, train=train, device=device_of(options.accelerator))
@@ -69,7 +63,7 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
         evaluation.notes += ["nothing written: output=FOLDER keeps scores and translations"] * options.ensemble
         return evaluation, []
     if options.report:
-        add_cases(trained, evaluation, name=_name(options))
+        add_cases(trained, evaluation, name=_name(options), usual=lambda: _if_at_hand(trained, Split.test)[0])
     try:
         return evaluation, write_evaluation(evaluation, folder, _name(options))
     except OSError as error:
@@ -140,6 +134,16 @@ def _loaded(path: str, options: EvaluateOptions) -> tuple[TranslationModel, Sequ
             f"split={options.split.value}: {path} has no such pairs: choose another split, or set task.test"
         )
     return trained, pairs, notes
+
+
+def _if_at_hand(trained: TranslationModel, split: Split) -> tuple[Sequence[Pair], str | None]:
+    """The pairs of a split, or none and why."""
+    if isinstance(trained.options.task, HubOptions):
+        return (), "they would fetch the training pairs from the hub again"
+    try:
+        return pairs_of(trained.options, split, run=trained.run), None
+    except (ValueError, OSError) as error:
+        return (), f"the training pairs are not at hand ({str(error).split(', ')[0]})"
 
 
 def _name(options: EvaluateOptions) -> str:

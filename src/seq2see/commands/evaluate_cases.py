@@ -1,70 +1,103 @@
 """From wrong outputs to their attention: which are shown, what flags their maps raise, and what those are worth."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from seq2see.decoding import TranslationModel, decode_sentences
-from seq2see.evaluation import Evaluation, one_line
-from seq2see.maps.attended import Asked, CrossHead, aligning_head, captured, looked_at
+from seq2see.decoding import Hypothesis, TranslationModel, decode_sentences
+from seq2see.evaluation import Evaluation, References, one_line
+from seq2see.maps.attended import Asked, CrossHead, aligning_head, captured, example_of, looked_at
 from seq2see.maps.cases import Case, Found, Side, flags_of, render, report, spread, unattended_words
 from seq2see.maps.causes import agreement, cost, for_page, word_effects
+from seq2see.tasks import Pair
 from seq2see.text import EOS, UNK
 
-NUM_SHOWN = 20  # outputs of each group
+MOST_WRONG, NUM_RIGHT = 1000, 20  # outputs on the page
+NUM_CLOSE = 20  # of either, with what else the beam held and what source words cause
 MOST_SCORED = 500  # outputs whose flags are looked at
+FEW_RIGHT, MOST_USUAL = 20, 200  # right outputs that are too few, and others that are translated then
 MOST_TOKENS = 100_000  # of targets, scored for what words cause in all shown outputs together
 MOST_OF_ONE = 20_000  # and of one output; a longer one goes without single heads
 NUM_CANDIDATES = 5  # most probable tokens of each place
+AT_A_TIME = 64  # outputs whose maps are in memory
 SEED = 0
 
 
-def add_cases(trained: TranslationModel, evaluation: Evaluation, *, name: str) -> None:
-    """Adds to a model's evaluation what attention says of wrong outputs, `details["attention_flags"]`, and the page."""
-    head, tokenizer = _head(trained, evaluation), trained.source_tokenizer
-    texts = [evaluation.pairs[place].source for place in evaluation.firsts]
-    sources = tokenizer.encode_batch(texts)
-    words = [tokenizer.word_numbers(text) for text in texts]
-    outputs = [evaluation.hypotheses[place] for place in evaluation.firsts]
-    asked = [(source, output.ids) for source, output in zip(sources, outputs, strict=True)]
-    wrong = evaluation.counts.columns["exact_match"][:, 0] == 0
-    usual, flags = _flags(trained, head, asked, words, wrong)
+class _Outputs(NamedTuple):
+    """What a model made of some sources, one of each for a source."""
+
+    texts: list[str]  # of the sources
+    words: list[list[int]]  # the word number of each source token
+    asked: list[Asked]  # the source's ids and the output's
+
+    def only(self, numbers: Sequence[int]) -> "_Outputs":
+        texts, words, asked = self
+        return _Outputs([texts[n] for n in numbers], [words[n] for n in numbers], [asked[n] for n in numbers])
+
+
+def add_cases(
+    trained: TranslationModel,
+    evaluation: Evaluation,
+    *,
+    name: str,
+    usual: Callable[[], Sequence[Pair]] = tuple,
+) -> None:
+    """Adds to a model's evaluation what attention says of wrong outputs, `details["attention_flags"]`, and the page.
+
+    `usual` gives pairs like those of training, to set beside the outputs where hardly any of these is right.
+    """
+    head = _head(trained, evaluation)
+    hypotheses = [evaluation.hypotheses[place] for place in evaluation.firsts]
+    outputs = _outputs(trained, [evaluation.pairs[place].source for place in evaluation.firsts], hypotheses)
+    is_wrong = np.array([kind is not None for kind in evaluation.kinds])
+    spread_usually, flags = _flags(trained, head, outputs, is_wrong, usual)
+    evaluation.details["attention_flags"] = flags
+    causes = agreement(trained, outputs.asked, outputs.words)
+    if causes is not None:
+        evaluation.details["attention_causes"] = causes
 
     loss, tokens = evaluation.counts.columns["loss"].T
     log_probs = -loss / np.maximum(tokens, 1)
-    worst = np.argsort(log_probs, kind="stable")[:NUM_SHOWN].tolist()
-    others = _some(np.setdiff1d(np.arange(len(sources)), worst), NUM_SHOWN)
-    shown = [*worst, *others]
-    nearest = trained.target_tokenizer.encode_batch([evaluation.pairs[evaluation.closest[n]].target for n in shown])
-    of_outputs = _sides(trained, [asked[n] for n in shown])
-    of_references = _sides(trained, [(sources[n], ids) for n, ids in zip(shown, nearest, strict=True)])
-    beams = _beams(trained, evaluation, shown, [sources[n] for n in shown])
-    causes = _causes(trained, [asked[n] for n in shown], [words[n] for n in shown])
-    cases = []
-    for n, output, reference, beam, caused in zip(shown, of_outputs, of_references, beams, causes, strict=True):
-        weights, labels = head.of(output.cross), tokenizer.tokens(sources[n])
-        cases.append(
-            Case(
-                line=evaluation.firsts[n] + 2,  # below the heading of the .tsv file
-                group="worst" if len(cases) < len(worst) else "random",
-                source=texts[n],
-                source_tokens=(*labels, "<eos>"),
-                right=not wrong[n],
-                ended=outputs[n].ended,
-                log_prob=float(log_probs[n]),
-                output=replace(output, text=evaluation.texts[evaluation.firsts[n]]),
-                reference=replace(reference, text=evaluation.references[evaluation.closest[n]]),
-                flags=flags_of(weights, words[n], usual),
-                unattended=_word_labels(unattended_words(weights, words[n]), words[n], labels),
-                hypotheses=beam,
-                causes=caused,
-            )
-        )
-    decode = trained.options.decode.filled()
+    least_expected = np.argsort(log_probs, kind="stable")
+    wrong = least_expected[is_wrong[least_expected]][:MOST_WRONG].tolist()
+    right = _some(np.flatnonzero(~is_wrong), NUM_RIGHT)
+    shown = [*wrong[:NUM_CLOSE], *right, *wrong[NUM_CLOSE:]]
+    close = shown[: min(len(wrong), NUM_CLOSE) + len(right)]
+    beams = dict(zip(close, _beams(trained, evaluation, close, outputs.only(close)), strict=True))
+    caused = dict(zip(close, _causes(trained, outputs.only(close)), strict=True))
+
+    def cases() -> Iterator[Case]:
+        for begin in range(0, len(shown), AT_A_TIME):
+            numbers = shown[begin : begin + AT_A_TIME]
+            places = [evaluation.closest[n] for n in numbers]
+            asked = [outputs.asked[n] for n in numbers]
+            nearest = trained.target_tokenizer.encode_batch([evaluation.pairs[place].target for place in places])
+            of_outputs = _sides(trained, asked)
+            of_references = _sides(trained, [(source, ids) for (source, _), ids in zip(asked, nearest, strict=True)])
+            for n, place, output, reference in zip(numbers, places, of_outputs, of_references, strict=True):
+                weights, words, kind = head.of(output.cross), outputs.words[n], evaluation.kinds[n]
+                labels = trained.source_tokenizer.tokens(outputs.asked[n][0])
+                yield Case(
+                    line=evaluation.firsts[n] + 2,  # below the heading of the .tsv file
+                    source=outputs.texts[n],
+                    source_tokens=(*labels, "<eos>"),
+                    kind=None if kind is None else kind.value,
+                    ended=hypotheses[n].ended,
+                    log_prob=float(log_probs[n]),
+                    output=replace(output, text=evaluation.texts[evaluation.firsts[n]]),
+                    reference=replace(reference, text=evaluation.references[place]),
+                    flags=flags_of(weights, words, spread_usually),
+                    unattended=_word_labels(unattended_words(weights, words), words, labels),
+                    links=example_of(n, evaluation.pairs[place], trained).links,
+                    hypotheses=beams.get(n, ()),
+                    causes=caused.get(n),
+                )
+
+    decode, num_wrong = trained.options.decode.filled(), int(is_wrong.sum())
     about = {
         "name": name,
         "step": trained.step,
@@ -73,44 +106,66 @@ def add_cases(trained: TranslationModel, evaluation: Evaluation, *, name: str) -
         "flags": flags,
         "beam": decode.beam_size,
         "penalty": decode.length_penalty,
-        "choice": (
-            f"worst: the {len(worst)} whose reference the model finds least probable, token for token; "
-            f"random: {len(others)} of the other outputs, drawn with a fixed seed."
-        ),
+        "wrong": num_wrong,
+        "right": len(is_wrong) - num_wrong,
+        "causes": causes,
     }
-    evaluation.details["attention_flags"] = flags
-    about["causes"] = agreement(trained, asked, words)
-    if about["causes"] is not None:
-        evaluation.details["attention_causes"] = about["causes"]
-    evaluation.page = render(cases, about=about, title=f"{name}: outputs and their attention")
+    evaluation.page = render(cases(), about=about, title=f"{name}: outputs and their attention")
+
+
+def _outputs(trained: TranslationModel, sources: Sequence[str], hypotheses: Sequence[Hypothesis]) -> _Outputs:
+    tokenizer = trained.source_tokenizer
+    ids = zip(tokenizer.encode_batch(sources), hypotheses, strict=True)
+    words = [tokenizer.word_numbers(source) for source in sources]
+    return _Outputs(list(sources), words, [(source, hypothesis.ids) for source, hypothesis in ids])
 
 
 def _flags(
-    trained: TranslationModel, head: CrossHead, asked: Sequence[Asked], words: Sequence[Sequence[int]], wrong: NDArray
+    trained: TranslationModel,
+    head: CrossHead,
+    outputs: _Outputs,
+    is_wrong: NDArray,
+    usual: Callable[[], Sequence[Pair]],
 ) -> tuple[NDArray, dict[str, Any]]:
     """How attention is usually spread over the source, and what the flags of some outputs say of these."""
-    scored = _some(np.arange(len(asked)), MOST_SCORED)
-    maps = [weights for _, weights in looked_at(trained, [asked[n] for n in scored], head)]
-    usual = np.mean([spread(weights) for weights in maps], axis=0)
-    flags = [flags_of(weights, words[n], usual) for weights, n in zip(maps, scored, strict=True)]
-    num_wrong = int(wrong[scored].sum())
-    return usual, {
+    chosen = _some(np.arange(len(is_wrong)), MOST_SCORED)
+    wrong: list[bool] = is_wrong[chosen].tolist()
+    scored, beside = outputs.only(chosen), _Outputs([], [], [])
+    if wrong.count(False) < FEW_RIGHT:
+        beside = _right_of(trained, usual())
+    maps = [weights for _, weights in looked_at(trained, [*scored.asked, *beside.asked], head)]
+    spreads = [spread(weights) for weights in maps]
+    usually = np.mean(spreads[len(chosen) :] if beside.texts else spreads, axis=0)
+    words = [*scored.words, *beside.words]
+    flags = [flags_of(weights, own, usually) for weights, own in zip(maps, words, strict=True)]
+    return usually, {
         "attention": f"cross attention, {head}",
-        "outputs": len(scored),
-        "of": len(asked),
-        "wrong": num_wrong,
-        "right": len(scored) - num_wrong,
-        "flags": report(flags, wrong[scored].tolist()),
+        "outputs": len(chosen),
+        "of": len(is_wrong),
+        "wrong": wrong.count(True),
+        "right": wrong.count(False),
+        "beside": len(beside.texts),
+        "flags": report(flags, [*wrong, *[False] * len(beside.texts)]),
     }
 
 
-def _causes(
-    trained: TranslationModel, asked: Sequence[Asked], words: Sequence[Sequence[int]]
-) -> list[dict[str, Any] | None]:
+def _right_of(trained: TranslationModel, pairs: Sequence[Pair]) -> _Outputs:
+    """The right outputs among some of the pairs."""
+    some = [pairs[n] for n in _some(np.arange(len(pairs)), MOST_USUAL)]
+    if not some:
+        return _Outputs([], [], [])
+    asked = References(some, trained.source_tokenizer, trained.target_tokenizer)
+    decode = trained.options.decode
+    hypotheses, texts = asked.translated(trained.predictor, limit=trained.length_limit, decode=decode)
+    right = np.flatnonzero(asked.scorer.counts(texts)[0].columns["exact_match"][:, 0])
+    return _outputs(trained, [some[place].source for place in asked.firsts], hypotheses).only(right.tolist())
+
+
+def _causes(trained: TranslationModel, outputs: _Outputs) -> list[dict[str, Any] | None]:
     """For each output what its source words cause, as the page takes it; None from where that gets too much."""
     found: list[dict[str, Any] | None] = []
     left = MOST_TOKENS
-    for (source, target), own in zip(asked, words, strict=True):
+    for (source, target), own in zip(outputs.asked, outputs.words, strict=True):
         num_words = max(own, default=-1) + 1
         heads = cost(trained, (source, target), num_words) <= MOST_OF_ONE
         left -= cost(trained, (source, target), num_words, heads=heads)
@@ -152,7 +207,7 @@ def _sides(trained: TranslationModel, asked: Sequence[Asked]) -> list[Side]:
 
 
 def _beams(
-    trained: TranslationModel, evaluation: Evaluation, shown: Sequence[int], sources: Sequence[Sequence[int]]
+    trained: TranslationModel, evaluation: Evaluation, shown: Sequence[int], outputs: _Outputs
 ) -> list[tuple[Found, ...]]:
     """For each shown output all hypotheses of its beam, of which the evaluation keeps the best alone."""
     decode, target = trained.options.decode.filled(), trained.target_tokenizer
@@ -160,6 +215,7 @@ def _beams(
         return [()] * len(shown)
     options = replace(decode, num_best=decode.beam_size)
     beams = []
+    sources = [source for source, _ in outputs.asked]
     found = decode_sentences(trained.predictor, sources, limit=trained.length_limit, options=options)
     for number, hypotheses in zip(shown, found, strict=True):
         best = evaluation.hypotheses[evaluation.firsts[number]]

@@ -41,6 +41,7 @@ class Evaluation:
     counts: SentenceCounts  # what the scores are made of, for each source
     firsts: list[int]  # of each source the number of its first pair
     closest: list[int]  # of each source the number of the pair whose reference is nearest to the output
+    kinds: list[Kind | None]  # of each source's output, the kind of its error; None: it is right
     notes: list[str] = field(default_factory=list)  # for people
     page: str | None = field(default=None, repr=False)  # outputs and their attention as HTML, where it was asked for
 
@@ -108,6 +109,12 @@ def evaluate_pairs(
     over_limit = lengths[trained.length_limit.too_short_for(encoded.source_lengths, lengths)]
     closest = [own[number] for own, number in zip(asked.different, nearest, strict=True)]
     right = counts.columns["exact_match"][:, 0].astype(bool).tolist()
+    references = [asked.texts[place] for place in closest]
+    unit = _unit(references, scorer, target.kind)
+    kinds = [
+        kind_of_error(text, reference, has_unknown=UNK in found.ids, characters=unit == "characters")
+        for text, reference, found in zip(texts, references, hypotheses, strict=True)
+    ]
     details: dict[str, Any] = {
         "pairs": len(pairs),
         "sources": len(groups),
@@ -122,7 +129,7 @@ def evaluate_pairs(
         "forced_and_free": _forced_and_free(ids, forced, hypotheses, groups, closest, scores["exact_match"]),
         "by_source_length": by_length((encoded.source_lengths[firsts] - 1).tolist(), counts),
         "by_target_length": by_length((lengths[closest] - 1).tolist(), counts),
-        "errors": _errors(texts, [asked.texts[place] for place in closest], hypotheses, firsts, scorer, target.kind),
+        "errors": _errors(kinds, unit, firsts),
         "confidence": by_confidence([hypothesis.ranked_by(1.0) for hypothesis in hypotheses], right),
     }
     if train:
@@ -141,6 +148,7 @@ def evaluate_pairs(
         counts=counts,
         firsts=firsts,
         closest=closest,
+        kinds=kinds,
         notes=_notes(details, counts, trained.length_limit.remedy),
     )
 
@@ -182,29 +190,25 @@ def _forced_and_free(
     return {name: {"forced": told, "free": free, "gap": told - free} for name, (told, free) in rows.items()}
 
 
-def _errors(
-    texts: Sequence[str],
-    references: Sequence[str],
-    hypotheses: Sequence[Hypothesis],
-    firsts: Sequence[int],
-    scorer: Scorer,
-    kind_of_token: TokenizerKind,
-) -> dict[str, Any]:
-    """How many outputs are wrong in which way, and where the first of them stand in the .tsv file.
+def _unit(references: Sequence[str], scorer: Scorer, kind: TokenizerKind) -> str:
+    """What errors are counted in.
 
-    Units are characters where the tokens are, where words have no spaces between them, and where most references are
-    of one word.
+    Characters where the tokens are, where words have no spaces between them, and where most references are of one word.
     """
     one_word = 2 * sum(len(reference.split()) < 2 for reference in references) > len(references)
-    characters = kind_of_token is TokenizerKind.char or scorer.bleu_tokenizer["name"] != "13a" or one_word
+    characters = kind is TokenizerKind.char or scorer.bleu_tokenizer["name"] != "13a" or one_word
+    return "characters" if characters else "words"
+
+
+def _errors(kinds: Sequence[Kind | None], unit: str, firsts: Sequence[int]) -> dict[str, Any]:
+    """How many outputs are wrong in which way, and where the first of them stand in the .tsv file."""
     lines: dict[Kind, list[int]] = {kind: [] for kind in Kind}
-    for text, reference, hypothesis, first in zip(texts, references, hypotheses, firsts, strict=True):
-        kind = kind_of_error(text, reference, has_unknown=UNK in hypothesis.ids, characters=characters)
+    for kind, first in zip(kinds, firsts, strict=True):
         if kind is not None:
             lines[kind].append(first + 2)  # below the heading
     return {
         "wrong": sum(map(len, lines.values())),
-        "unit": "characters" if characters else "words",
+        "unit": unit,
         "kinds": {
             kind.value: {"outputs": len(lines[kind]), "lines": lines[kind][:_NUM_LINES]}
             for kind in sorted(Kind, key=lambda kind: -len(lines[kind]))

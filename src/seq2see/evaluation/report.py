@@ -92,7 +92,7 @@ def flag_lines(found: Mapping[str, Any]) -> list[str]:
     """What the flags of attention are worth.
 
     Args:
-        found: `outputs`, `of`, `wrong`, `right` as numbers, and `flags` from `maps.cases.report`.
+        found: `outputs`, `of`, `wrong`, `right`, `beside` as numbers, and `flags` from `maps.cases.report`.
     """
     rows = [("  attention flag", "area", "95 % interval")]
     words = [""]
@@ -103,9 +103,12 @@ def flag_lines(found: Mapping[str, Any]) -> list[str]:
         words.append(one["verdict"].split(",")[0].removeprefix("cannot be said: ").removesuffix(" outputs"))
     lines = [f"{line:<52}   {word}".rstrip() for line, word in zip(aligned(rows, 22, 9, 21), words, strict=True)]
     scored = f"{found['outputs']:,}" + ("" if found["outputs"] == found["of"] else f" of {found['of']:,}")
+    beside = f", beside {found['beside']:,} right ones of the test split" if found["beside"] else ""
     return [
         *lines,
-        f"  over {scored} outputs: {found['wrong']:,} wrong, {found['right']:,} right; {found['attention']}",
+        *wrapped(
+            f"over {scored} outputs: {found['wrong']:,} wrong, {found['right']:,} right{beside}; {found['attention']}"
+        ),
     ]
 
 

@@ -10,10 +10,12 @@ right ones is measured.
 """
 
 import difflib
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from enum import Enum
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,11 +25,12 @@ from numpy.typing import NDArray
 from seq2see.maps import page
 
 FOLDER = Path(__file__).parent
-SCRIPTS = tuple(page.FOLDER / name for name in ("dom.js", "colour.js", "causes.js"))
-SCRIPTS += (FOLDER / "causes.js", FOLDER / "cases.js")
+SCRIPTS = [page.FOLDER / f"{name}.js" for name in "dom data colour labels heatmap export causes".split()]
+SCRIPTS += [FOLDER / f"{name}.js" for name in "tables causes cases".split()]
 STYLES = (page.FOLDER / "viewer.css", FOLDER / "cases.css")
 SEEN = 0.2  # attention that a source word must get, summed over all rows, to count as looked at
 GRID = np.linspace(0, 1, 101)  # places in the source, from its beginning to its end
+WHOLE_SHARE = 0.25  # of a page's room, for outputs with the maps of all heads
 NORMAL = 1.959964  # standard deviations on either side that hold 95 %
 
 
@@ -72,34 +75,77 @@ class Case:
     """One output beside its reference."""
 
     line: int  # of the .tsv file
-    group: str  # `worst` or `random`
     source: str
     source_tokens: tuple[str, ...]  # labels, "<eos>" last
-    right: bool  # whether the output is a reference
+    kind: str | None  # of its error; None: the output is a reference
     ended: bool  # whether the output's end was reached before the length limit
     log_prob: float  # of the reference, nats a token
     output: Side
     reference: Side
     flags: Flags  # of the output's map
     unattended: tuple[str, ...]  # source words that are never attended to
+    links: tuple[tuple[int, int], ...] | None = None  # true links of the reference, source and target token, from 0
     hypotheses: tuple[Found, ...] = ()  # all of the beam, best first, the output among them; empty without a beam
     causes: Mapping[str, Any] | None = None  # what source words do to the output, as `causes.for_page` gives it
 
 
-def render(cases: Sequence[Case], *, about: Mapping[str, Any], title: str = "Outputs and their attention") -> str:
-    """The page as HTML text, to be written as UTF-8.
+class Kept(Enum):
+    """What a page has of an output, falling."""
+
+    heads = "all heads"
+    head = "one head"  # that of the flags
+    texts = "texts"
+
+
+def render(
+    cases: Iterable[Case],
+    *,
+    about: Mapping[str, Any],
+    title: str = "Outputs and their attention",
+    max_megabytes: float = 8.0,
+) -> str:
+    """The page as HTML text, to be written as UTF-8; wrong outputs come first, otherwise as they were given.
 
     Args:
-        cases: at least one.
-        about: `name` of the split, `step`, `choice` (how the cases were chosen, in words), `layer` and `head` (0-based;
-            None: the mean) of the flags' attention, `flags`: what stands in the JSON file about them, `beam`
+        cases: at least one, the most important first.
+        about: `name` of the split, `step`, how many outputs were `wrong` and `right` in all, `layer` and `head`
+            (0-based; None: the mean) of the flags' attention, `flags`: what stands in the JSON file about them, `beam`
             (hypotheses followed at a time) and `penalty` (the length penalty of their ranking), and `causes`: what
             `causes.agreement` found, if it was asked.
         title: what the browser's tab shows.
+        max_megabytes: limit for the page, in millions of bytes. To keep it, less important cases have the maps of the
+            flags' head alone, or their texts alone, or are not there; the page says so.
     """
-    layers, heads = cases[0].output.cross.shape[:2]
-    data = {**about, "layers": layers, "heads": heads, "cases": list(map(_case, cases))}
-    return page.assemble(FOLDER / "cases.html", scripts=SCRIPTS, styles=STYLES, title=title, data=data)
+
+    remaining = iter(cases)
+    first = next(remaining)
+    layers, heads = first.output.cross.shape[:2]
+
+    def assembled(shown: Sequence[Mapping[str, Any]]) -> str:
+        data = {**about, "layers": layers, "heads": heads, "cases": shown}
+        return page.assemble(FOLDER / "cases.html", scripts=SCRIPTS, styles=STYLES, title=title, data=data)
+
+    room = max_megabytes * 1e6 - len(assembled([]).encode())
+    shown = _within(room, chain([first], remaining), about["layer"], about["head"])
+    return assembled(sorted(shown, key=lambda own: own["kind"] is None))
+
+
+def _within(room: float, cases: Iterable[Case], layer: int, head: int | None) -> list[dict[str, Any]]:
+    """The first cases, each with as much as there is still room for."""
+    details, whole_room = list(Kept), WHOLE_SHARE * room
+    found: list[dict[str, Any]] = []
+    for case in cases:
+        while details:
+            own = _case(case, details[0], layer, head)
+            size = len(json.dumps(own)) + 1
+            if size <= (whole_room if details[0] is Kept.heads else room):
+                break
+            del details[0]  # nor is there room for a later case
+        else:
+            break
+        found.append(own)
+        room, whole_room = room - size, whole_room - size
+    return found
 
 
 def differences(text: str, other: str) -> list[tuple[str, bool]]:
@@ -118,7 +164,7 @@ def differences(text: str, other: str) -> list[tuple[str, bool]]:
     return [("".join(part for part, _ in group), differs) for differs, group in grouped]
 
 
-def _case(case: Case) -> dict[str, Any]:
+def _case(case: Case, kept: Kept, layer: int, head: int | None) -> dict[str, Any]:
     def side(own: Side, other: Side) -> dict[str, Any]:
         return {
             "parts": differences(own.text, other.text),
@@ -127,18 +173,27 @@ def _case(case: Case) -> dict[str, Any]:
             "candidates": [[(token, round(value, 4)) for token, value in place] for place in own.candidates],
         }
 
-    return {
+    sides = {"output": side(case.output, case.reference), "reference": side(case.reference, case.output)}
+    listed = {
         "line": case.line,
-        "group": case.group,
         "source": case.source,
-        "sourceTokens": case.source_tokens,
-        "right": case.right,
+        "kind": case.kind,
         "ended": case.ended,
         "logProb": round(case.log_prob, 4),
-        "output": side(case.output, case.reference),
-        "reference": side(case.reference, case.output),
         "flags": {name: round(value, 4) for name, value in case.flags._asdict().items()},
+        "kept": kept.value,
+    }
+    if kept is Kept.texts:
+        return {**listed, **{name: {"parts": own["parts"]} for name, own in sides.items()}}
+    maps = [case.output.cross, case.reference.cross]
+    if kept is Kept.head:
+        maps = [own[layer].mean(0) if head is None else own[layer, head] for own in maps]
+    return {
+        **listed,
+        **sides,
+        "sourceTokens": case.source_tokens,
         "unattended": case.unattended,
+        "links": case.links,
         "hypotheses": [
             {
                 "parts": differences(own.text, case.output.text),
@@ -150,7 +205,7 @@ def _case(case: Case) -> dict[str, Any]:
             for own in case.hypotheses
         ],
         "causes": case.causes,
-        "maps": page.pack([case.output.cross, case.reference.cross]),
+        "maps": page.pack(maps),
     }
 
 

@@ -108,5 +108,31 @@ function scaleColour(signed, place) {
   return signed ? ramp(i < 128 ? 'less' : 'more')[Math.min(255, Math.abs(2 * i - 255))] : ramp('weight')[i];
 }
 
+function legendTicks(signed, scale) {
+  if (scale === 'row') return signed ? [[0, '\u2212largest'], [0.5, '0'], [1, '+largest']] : [[0, '0'], [1, 'row\u2019s largest']];
+  const bend = scale === 'sqrt' ? Math.sqrt : (value) => value;
+  if (signed) {
+    const signs = { '-1': '\u2212', 0: '', 1: '+' };
+    return [-1, -0.25, 0, 0.25, 1].map((value) => [
+      0.5 + 0.5 * Math.sign(value) * bend(Math.abs(value)), signs[Math.sign(value)] + Math.abs(value),
+    ]);
+  }
+  return (scale === 'sqrt' ? [0, 0.05, 0.25, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]).map((value) => [bend(value), String(value)]);
+}
+
+// The colour scale with its figures.
+function colourScale(signed, scale) {
+  const canvas = element('canvas', { width: 256, height: 1, 'aria-hidden': 'true' });
+  const image = new ImageData(256, 1);
+  for (let i = 0; i < 256; i += 1) image.data.set([...scaleColour(signed, i / 255), 255], 4 * i);
+  canvas.getContext('2d').putImageData(image, 0, 0);
+  const ticks = legendTicks(signed, scale).map(([place, label]) => {
+    const tick = element('span', {}, label);
+    tick.style.left = `${place * 100}%`;
+    return tick;
+  });
+  return element('div', { class: 'gradient' }, canvas, element('div', { class: 'legend-ticks' }, ...ticks));
+}
+
 const rgb = (colour) => `rgb(${colour.join(' ')})`;
 const hex = (colour) => `#${colour.map((part) => part.toString(16).padStart(2, '0')).join('')}`;

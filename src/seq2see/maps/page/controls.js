@@ -9,6 +9,15 @@ function plateTitle(view) {
   return (view.shows === 'other' ? `${KIND_TITLES[kind]}, ${otherName(view)}` : `${base}, minus ${otherName(view)}`) + variant;
 }
 
+const placeWords = ({ log, state }) => `pair ${state.example + 1}${atStep(log, state.stepIndex)}: ${log.examples[state.example].source}`;
+
+function fileName(view) {
+  const { kind, layer, example } = view.state;
+  const heads = view.lines ? view.lines.heads.map((one) => one.head + 1) : [view.state.head + 1];
+  const variant = (isNorms(view.variant) ? '-norms' : '') + (isFree(view.variant) ? '-own-output' : '');
+  return `attention-${kind}${variant}-layer${layer + 1}-head${heads.join('+')}-step${view.step.step}-pair${example + 1}`;
+}
+
 // Hides for good what this log has nothing for: one step has no tape, another model's maps no norms.
 function hideWhatLacks(log) {
   const variants = new Set(log.maps.flatMap(Object.keys));
@@ -35,7 +44,7 @@ function drawControls(view, app) {
   const kinds = KINDS.filter((kind) => log.layers[kind]);
   keepingFocus(byId('kinds'), () => byId('kinds').replaceChildren(...kinds.map((kind) => kindTab(kind, kinds, state, app))));
   byId('bench').setAttribute('aria-labelledby', `tab-${state.kind}`);
-  byId('plate-title').textContent = plateTitle(view);
+  byId('plate-title').textContent = view.title;
   options(byId('measure'), measureNames(log, state.kind).map((name) => [name, MEASURES[name][0]]), state.measure);
   byId('sorted').checked = state.sorted;
   const off = headOff(view);
@@ -135,32 +144,9 @@ function drawLegend(view, app) {
     keepingFocus(byId('line-heads'), () => byId('line-heads').replaceChildren(...lineKeys(view, app)));
     if (view.lines.heads.length > 1) return byId('legend').replaceChildren('wider: more attention', ...linesNote(view));
   }
-  const canvas = element('canvas', { width: 256, height: 1, 'aria-hidden': 'true' });
-  const image = new ImageData(256, 1);
-  for (let i = 0; i < 256; i += 1) {
-    image.data.set([...scaleColour(shown.signed, i / 255), 255], 4 * i);
-  }
-  canvas.getContext('2d').putImageData(image, 0, 0);
-  const ticks = legendTicks(shown.signed, state.scale).map(([place, label]) => {
-    const tick = element('span', {}, label);
-    tick.style.left = `${place * 100}%`;
-    return tick;
-  });
-  return byId('legend').replaceChildren(element('div', { class: 'gradient' }, canvas, element('div', { class: 'legend-ticks' }, ...ticks)),
+  return byId('legend').replaceChildren(colourScale(shown.signed, state.scale),
     ...(view.lines ? linesNote(view) : []),
     shown.causal && !view.lines ? element('span', { class: 'swatch' }, element('i', { class: 'hatched' }), 'not visible: comes later') : '');
-}
-
-function legendTicks(signed, scale) {
-  if (scale === 'row') return signed ? [[0, '\u2212largest'], [0.5, '0'], [1, '+largest']] : [[0, '0'], [1, 'row\u2019s largest']];
-  const bend = scale === 'sqrt' ? Math.sqrt : (value) => value;
-  if (signed) {
-    const signs = { '-1': '\u2212', 0: '', 1: '+' };
-    return [-1, -0.25, 0, 0.25, 1].map((value) => [
-      0.5 + 0.5 * Math.sign(value) * bend(Math.abs(value)), signs[Math.sign(value)] + Math.abs(value),
-    ]);
-  }
-  return (scale === 'sqrt' ? [0, 0.05, 0.25, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]).map((value) => [bend(value), String(value)]);
 }
 
 function drawMarks(view, app) {
@@ -170,14 +156,9 @@ function drawMarks(view, app) {
   toggle.checked = view.state.truth;
   const dash = () => svg('svg', { width: 22, height: 15, 'aria-hidden': 'true' }, svg('line', { class: 'true-join', x1: 0, x2: 22, y1: 8, y2: 8 }));
   const counts = view.lines ? [view.state.truth ? dash() : ''] : view.state.truth ? [
-    markKey('hit', `${view.judged.hits.length} hit`),
-    markKey('missed', `${view.judged.missed.length} missed`),
-    markKey('wrong', `${view.judged.wrong.length} elsewhere`),
+    truthKey('hit', `${view.judged.hits.length} hit`),
+    truthKey('missed', `${view.judged.missed.length} missed`),
+    truthKey('wrong', `${view.judged.wrong.length} elsewhere`),
   ] : [];
   return keepingFocus(box, () => box.replaceChildren(element('label', { class: 'check' }, toggle, 'true links'), ...counts));
-}
-
-function markKey(name, text) {
-  const picture = svg('svg', { width: 15, height: 15, 'aria-hidden': 'true' }, truthMark(name, 7.5, 7.5, 3.6));
-  return element('span', { class: 'swatch' }, picture, text);
 }

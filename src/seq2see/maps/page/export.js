@@ -1,4 +1,4 @@
-// The current view as files, and its address.
+// The current view as files, and its address. A view has a title, the place that it shows, and a name for its files.
 
 const MOST_RECTS = 6400;
 
@@ -11,23 +11,22 @@ const AROUND = { left: 22, top: 78, bottom: 50 }; // of the drawing: axis title;
 function pictureOf(view, plate) {
   const shape = plate.shape();
   const words = (text, x, y, size = 12, more = {}) => svg('text', { class: 'label', x, y, 'font-size': size, ...more }, text);
-  const title = plateTitle(view);
   const legend = pictureLegend(view, words);
-  const width = Math.ceil(AROUND.left + Math.max(shape.width, legend.width, textWidth(title, labelFont(16))) + 12);
+  const width = Math.ceil(AROUND.left + Math.max(shape.width, legend.width, textWidth(view.title, labelFont(16))) + 12);
   const height = AROUND.top + shape.height + AROUND.bottom;
-  const example = view.log.examples[view.state.example];
-  const place = cutText([`pair ${view.state.example + 1}${atStep(view.log, view.state.stepIndex)}`, example.source].join(': '), labelFont(12), width - 24);
-  const live = document.querySelector('#plate .overlay');
+  const place = cutText(view.place, labelFont(12), width - 24);
+  const live = plate.overlay;
+  const titles = view.axisTitles ?? axisTitles(view.state);
   const axes = live.querySelector('.axis-title') ? [] : [
-    words(axisTitles(view.state).columns, AROUND.left + (shape.left ?? 0), AROUND.top - 10),
-    words(axisTitles(view.state).rows, 0, 0, 12, {
+    words(titles.columns, AROUND.left + (shape.left ?? 0), AROUND.top - 10),
+    words(titles.rows, 0, 0, 12, {
       transform: shape.lines ? `translate(${AROUND.left} ${AROUND.top + shape.height})` : `translate(16 ${AROUND.top + shape.top + shape.mapHeight / 2}) rotate(-90)`,
       'text-anchor': shape.lines ? 'start' : 'middle',
     }),
   ];
   const drawing = svg('svg', { xmlns: SVG_NAMESPACE, width, height, viewBox: `0 0 ${width} ${height}` },
     svg('rect', { width: '100%', height: '100%', fill: cssValue('--paper') }),
-    svg('text', { x: 12, y: 24, 'font-size': 16, 'font-family': cssValue('--serif'), fill: cssValue('--ink') }, title), words(place, 12, 44), ...axes,
+    svg('text', { x: 12, y: 24, 'font-size': 16, 'font-family': cssValue('--serif'), fill: cssValue('--ink') }, view.title), words(place, 12, 44), ...axes,
     svg('g', { transform: `translate(${AROUND.left} ${AROUND.top})` }, shape.lines ? null : cellRects(view, shape), ...live.cloneNode(true).childNodes),
     svg('g', { transform: `translate(${AROUND.left} ${height - 34})` }, ...legend.parts));
   document.body.append(drawing); // only there has it the styles that go into the file
@@ -67,7 +66,7 @@ function pictureLegend(view, words) {
 const asText = (drawing) => `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(drawing)}`;
 
 function saveSvg(view, plate) {
-  save(`${fileName(view)}.svg`, 'image/svg+xml', asText(pictureOf(view, plate).drawing));
+  save(`${view.file}.svg`, 'image/svg+xml', asText(pictureOf(view, plate).drawing));
 }
 
 // Two pixels for each of the page's, fewer where a canvas would grow too large.
@@ -79,7 +78,7 @@ async function savePng(view, plate) {
   const ratio = Math.min(2, 8192 / Math.max(width, height));
   const canvas = element('canvas', { width: Math.round(width * ratio), height: Math.round(height * ratio) });
   canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((blob) => save(`${fileName(view)}.png`, 'image/png', blob), 'image/png');
+  canvas.toBlob((blob) => save(`${view.file}.png`, 'image/png', blob), 'image/png');
 }
 
 function inlineStyle(node) {
@@ -124,14 +123,7 @@ function saveCsv(view) {
     const cells = Array.from({ length: matrix.numKeys }, (_, key) => (isVisible(matrix, query, key) ? cellValue(matrix, query, key).toFixed(4) : ''));
     lines.push([String(query + 1), view.queryLabels[query].text, ...cells]);
   }
-  save(`${fileName(view)}.csv`, 'text/csv', `${lines.map((line) => line.map(quote).join(',')).join('\n')}\n`);
-}
-
-function fileName(view) {
-  const { kind, layer, example } = view.state;
-  const heads = view.lines ? view.lines.heads.map((one) => one.head + 1) : [view.state.head + 1];
-  const variant = (isNorms(view.variant) ? '-norms' : '') + (isFree(view.variant) ? '-own-output' : '');
-  return `attention-${kind}${variant}-layer${layer + 1}-head${heads.join('+')}-step${view.step.step}-pair${example + 1}`;
+  save(`${view.file}.csv`, 'text/csv', `${lines.map((line) => line.map(quote).join(',')).join('\n')}\n`);
 }
 
 function save(name, type, content) {

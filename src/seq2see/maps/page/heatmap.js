@@ -150,6 +150,12 @@ function truthMark(name, x, y, arm) {
     svg('circle', { class: 'missed', cx: x, cy: y, r: arm + 0.5, fill: 'none' }));
 }
 
+// A mark and what it means.
+function truthKey(name, text) {
+  const picture = svg('svg', { width: 15, height: 15, 'aria-hidden': 'true' }, truthMark(name, 7.5, 7.5, 3.6));
+  return element('span', { class: 'swatch' }, picture, text);
+}
+
 const clampNumber = (value, low, high) => Math.min(high, Math.max(low, value));
 
 // Crosshair over one cell, or over the cells of a sum.
@@ -168,12 +174,13 @@ function cursorMarks(view, shape, query, from, to) {
   ];
 }
 
+// `app` has `widths.stage` and `change`; a page with several maps also the id of their buttons, `zoom`, and `heightOf` a width.
 function createHeatmap(surface, canvas, app) {
   const overlay = svg('svg', { class: 'overlay', 'aria-hidden': 'true' });
   const [ground, cursor, axes] = [svg('g'), svg('g', { class: 'cursor' }), svg('g')];
   const readout = element('output', { class: 'readout stay-left stay-top', 'aria-hidden': 'true' });
   const stage = surface.parentElement;
-  const sizes = byId('zoom');
+  const sizes = byId(app.zoom ?? 'zoom');
   overlay.append(ground, cursor, axes);
   surface.append(overlay, readout);
   let shape = null;
@@ -181,6 +188,7 @@ function createHeatmap(surface, canvas, app) {
   let pointer = null; // where it last was on the map
   let zoom = 1;
   let sized = ''; // what the zoom was chosen for
+  const heightOf = app.heightOf ?? ((width) => heatmapHeight(stage, width));
 
   function draw(next) {
     view = next;
@@ -191,7 +199,7 @@ function createHeatmap(surface, canvas, app) {
     readout.hidden = !isMap;
     if (sizes) sizes.hidden = !isMap;
     const width = app.widths.stage;
-    const height = heatmapHeight(stage, width);
+    const height = heightOf(width);
     shape = isMap ? heatmapGeometry(view, width, height, zoom) : linesGeometry(view, width);
     stage.style.maxHeight = isMap ? `${height}px` : '';
     stage.classList.toggle('pannable', shape.width > width || shape.height > height);
@@ -224,7 +232,7 @@ function createHeatmap(surface, canvas, app) {
   function zoomTo(next, x = null, y = null) {
     if (!view || shape.lines) return;
     const old = shape;
-    const fitted = heatmapGeometry(view, app.widths.stage, heatmapHeight(stage, app.widths.stage)).cell;
+    const fitted = heatmapGeometry(view, app.widths.stage, heightOf(app.widths.stage)).cell;
     const from = [stage.scrollLeft, stage.scrollTop];
     zoom = clampNumber(next, Math.min(1, 2 / fitted), Math.max(1, 60 / fitted));
     draw(view);
@@ -307,7 +315,7 @@ function createHeatmap(surface, canvas, app) {
   for (const button of sizes?.children ?? []) {
     button.addEventListener('click', () => zoomTo(button.value === 'fit' ? 1 : zoom * Number(button.value)));
   }
-  return { draw, shape: () => shape };
+  return { draw, overlay, shape: () => shape };
 }
 
 // Dragging with the mouse scrolls, Ctrl with the wheel (a pinch on a touchpad) and two fingers zoom.

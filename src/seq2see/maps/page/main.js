@@ -112,7 +112,7 @@ async function makeView(log, state, turn) {
     const inside = (place) => clamp(place, 0, shown.numKeys - 1);
     state = { ...state, query: clamp(state.query, 0, shown.numQueries - 1), key: inside(state.key), keyEnd: inside(state.keyEnd) };
   }
-  return {
+  const drawn = {
     turn, log, state, matrix, other, shown, shows, alike, links, variant,
     step: log.steps[state.stepIndex],
     queryLabels: queryLabels(shownLog, shownPlace, targetTokens),
@@ -120,6 +120,7 @@ async function makeView(log, state, turn) {
     judged: links && !shown.signed ? judge(shown, links, state.rows) : null,
     lines: state.drawing === 'lines' ? await readLines(log, place, shown, shows) : null,
   };
+  return { ...drawn, title: plateTitle(drawn), place: placeWords(drawn), file: fileName(drawn) };
 }
 
 const sameTokens = (one, two) => one.length === two.length && one.every((token, i) => token === two[i]);
