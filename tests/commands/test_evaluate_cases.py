@@ -13,6 +13,7 @@ from seq2see.commands.evaluate_cases import add_cases
 from seq2see.data import EncodedPairs
 from seq2see.decoding import TranslationModel, load
 from seq2see.evaluation import Evaluation, evaluate_pairs
+from seq2see.evaluation.details import Kind
 from seq2see.maps.capture import capture
 from seq2see.options import DecodeOptions, EvaluateOptions, OtherData
 from seq2see.tasks import Pair
@@ -59,22 +60,42 @@ def test_the_page_stands_beside_the_scores_and_can_be_left_out(small_run: Path, 
 def test_the_worst_are_those_whose_reference_is_least_probable_and_a_greedy_one_has_no_beam(
     trained: TranslationModel,
 ) -> None:
-    evaluation, data = with_cases(trained, *((text, text) for text in ("a", "b c", "d e f", "g h", "i")))
+    evaluation, data = with_cases(trained, *((text, f"{text} a") for text in ("a", "b c", "d e f", "g h", "i")))
     loss, tokens = evaluation.counts.columns["loss"].T
     assert [case["line"] - 2 for case in data["cases"]] == np.argsort(-loss / tokens).tolist()
+    assert all(case["kind"] for case in data["cases"]) and (data["wrong"], data["right"]) == (5, 0)
     assert data["cases"][0]["logProb"] == pytest.approx((-loss / tokens).min(), abs=1e-3)
     assert data["beam"] == 1 and data["cases"][0]["hypotheses"] == []
 
 
-def test_both_groups_have_twenty_no_output_is_in_both_and_flags_are_of_some(
+def test_all_wrong_outputs_are_there_then_some_right_ones_and_flags_are_of_some(
     trained: TranslationModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(evaluate_cases, "MOST_SCORED", 3)
-    evaluation, data = with_cases(trained, *((f"{one} {other}", one) for one in "abcdefg" for other in "hijklmn"))
-    assert [case["group"] for case in data["cases"]] == ["worst"] * 20 + ["random"] * 20
-    assert len({case["line"] for case in data["cases"]}) == 40
+    sources = [f"{one} {other}" for one in "abcdefg" for other in "hijklmn"]
+    written = trained.translate(sources)
+    pairs = [(source, own if n % 2 else source) for n, (source, own) in enumerate(zip(sources, written, strict=True))]
+    evaluation, data = with_cases(trained, *pairs)
+    kinds = [case["kind"] for case in data["cases"]]
+    wrong = evaluation.details["errors"]["wrong"]
+    assert 20 < wrong == data["wrong"] and data["right"] == 49 - wrong > 20
+    assert kinds[wrong:] == [None] * 20 and set(kinds[:wrong]) <= {kind.value for kind in Kind}
+    assert len({case["line"] for case in data["cases"]}) == wrong + 20
     assert (data["flags"]["outputs"], data["flags"]["of"]) == (3, 49)
     assert any("over 3 of 49 outputs" in line for line in evaluation.lines())
+
+
+def test_where_hardly_any_output_is_right_those_of_usual_pairs_are_set_beside(trained: TranslationModel) -> None:
+    pairs = [Pair(source, source + " a") for source in "abcdefghij"]
+    alone, beside = evaluate_pairs(trained, pairs), evaluate_pairs(trained, pairs)
+    add_cases(trained, alone, name="ood")
+    assert "there is no right output" in alone.details["attention_flags"]["flags"]["distance"]["verdict"]
+    known = [Pair(source, text) for source, text in zip("klmnop", trained.translate(list("klmnop")), strict=True)]
+    add_cases(trained, beside, name="ood", usual=lambda: [*known, Pair("q r", "never written")])
+    found = beside.details["attention_flags"]
+    assert (found["right"], found["beside"]) == (0, 6)
+    assert all(flag["area_under_curve"] is not None for flag in found["flags"].values())
+    assert any("beside 6 right ones of the test split" in line for line in beside.lines())
 
 
 def test_maps_and_probabilities_are_those_of_the_very_tokens(trained: TranslationModel) -> None:
@@ -95,7 +116,7 @@ def test_maps_and_probabilities_are_those_of_the_very_tokens(trained: Translatio
 def test_a_source_with_several_references_is_shown_once_beside_the_nearest(trained: TranslationModel) -> None:
     text = evaluate_pairs(trained, [Pair("a b", "x")]).texts[0]
     (case,) = with_cases(trained, ("a b", "h h h h h h h"), ("a b", text))[1]["cases"]
-    assert case["right"] and text_of(case["reference"]) == text
+    assert case["kind"] is None and text_of(case["reference"]) == text
 
 
 def test_a_beam_shows_all_that_it_held_best_first_with_the_scores_of_those_very_texts(

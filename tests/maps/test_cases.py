@@ -50,10 +50,9 @@ def planted_cases(*, words: str = "the old dog sleeps") -> list[Case]:
         cases.append(
             Case(
                 line=number + 2,
-                group="worst" if number < 2 else "random",
                 source=words,
                 source_tokens=source,
-                right=output == reference,
+                kind=(None if output == reference else "stopped early" if not output else "substitution"),
                 ended=number != 2,
                 log_prob=-3.0 + number,
                 output=planted_side(output, len(source), lambda row: row),
@@ -77,13 +76,16 @@ ABOUT = {
     "head": 1,
     "beam": 3,
     "penalty": 1.0,
-    "choice": "worst: two; random: one.",
+    "wrong": 2,
+    "right": 1,
+    "causes": None,
     "flags": {
         "attention": "cross attention, layer 1, head 2",
         "outputs": 3,
         "of": 3,
         "wrong": 2,
         "right": 1,
+        "beside": 0,
         "flags": report([Flags(0.25 * number, 0.1, 0.02) for number in range(3)], [True, False, True]),
     },
 }
@@ -162,7 +164,15 @@ def test_the_interval_is_near_hanley_and_mcneils_where_there_are_many():
 
 def test_the_terminal_shows_each_flag_in_80_columns():
     worth = report([Flags(0, 0, 0)] * 2, [True, False])
-    found = {"outputs": 2, "of": 5_000, "wrong": 1, "right": 1, "attention": "layer 2, head 1", "flags": worth}
+    found = {
+        "outputs": 2,
+        "of": 5_000,
+        "wrong": 1,
+        "right": 1,
+        "beside": 0,
+        "attention": "layer 2, head 1",
+        "flags": worth,
+    }
     lines = flag_lines(found)
     assert lines[-1] == "  over 2 of 5,000 outputs: 1 wrong, 1 right; layer 2, head 1"
     assert [line.split()[0] for line in lines[1:-1]] == list(Flags._fields)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from tabs import needs_browser, press, settle
+from tabs import go, needs_browser, press, settle
 from test_cases import ABOUT, planted_cases
 
-from seq2see.maps.cases import render
+from seq2see.maps.cases import Case, render
 
 pytestmark = needs_browser
 
 
 @pytest.fixture
 def show(open_html: Callable) -> Callable:
-    def open_page(*, words: str = "the old dog sleeps", about: dict = ABOUT, **how: object):
-        tab = open_html(render(planted_cases(words=words), about=about), **how)
+    def open_page(*, words: str = "the old dog sleeps", cases: list[Case] | None = None, **how: object):
+        of_page = {name: how.pop(name) for name in ("about", "max_megabytes") if name in how}
+        tab = open_html(render(cases or planted_cases(words=words), **{"about": ABOUT, **of_page}), **how)
         settle(tab)
         return tab
 
@@ -39,9 +42,8 @@ def test_a_cell_is_chosen_with_arrow_keys_and_read_in_words(show):
     tab.focus("#map-reference")
     press(tab, "ArrowDown", "ArrowDown", "End")
     assert tab.get_attribute("#said", "aria-live") == "polite"
-    said = tab.inner_text("#said").replace("\u2068", "").replace("\u2069", "")
-    assert said.startswith("Reference, layer 1, head 2: when predicting \u201cold\u201d (0.60 probable), 0.0")
-    assert "goes to \u201c<eos>\u201d" in said
+    assert said(tab).startswith("Reference, layer 1, head 2: when predicting \u201cold\u201d (0.60 probable), 0.0")
+    assert "goes to \u201c<eos>\u201d" in said(tab)
     press(tab, "Home", "ArrowRight", "ArrowRight")
     assert "0.70 of the attention goes to" in tab.inner_text("#said")
     assert tab.locator("#tokens-reference .chosen-row th").inner_text() == "old"
@@ -62,14 +64,14 @@ def test_another_head_and_the_mean_draw_other_maps(show):
 def test_brackets_and_the_table_go_to_other_outputs_and_the_address_brings_them_back(show):
     tab = show()
     press(tab, "]")
-    assert "as the reference" in tab.inner_text("#texts") and tab.locator("#texts mark").count() == 0
-    assert "the old dog sleeps the reference" in tab.inner_text("#beam tbody tr:first-child")
-    tab.locator("#ledger button").nth(2).press("Enter")
-    settle(tab)
     assert "nothing" in tab.inner_text("#texts") and "cut at the length limit" in tab.inner_text("#texts")
     again = show(address=tab.url[tab.url.index("#") :])
-    assert again.input_value("#case") == "2"
+    assert again.input_value("#case") == "1"
     assert "the \u00b7 old" in again.inner_text("#signs")
+    tab.locator("#ledger button").nth(2).press("Enter")
+    settle(tab)
+    assert "as the reference" in tab.inner_text("#texts") and tab.locator("#texts mark").count() == 0
+    assert "the old dog sleeps the reference" in tab.inner_text("#beam tbody tr:first-child")
 
 
 def test_what_else_the_beam_held_is_listed_and_without_a_beam_it_is_said_how_to_get_one(show):
@@ -82,7 +84,7 @@ def test_what_else_the_beam_held_is_listed_and_without_a_beam_it_is_said_how_to_
     ]
     assert tab.locator("#beam mark").all_inner_texts() == ["the old dog sleeps"]
     assert "Beam of 3, ranked by log-probability / length, the end counted" in tab.inner_text("#beam-note")
-    tab = show(about={**ABOUT, "beam": 1})
+    tab = show(about={**ABOUT, "beam": 1}, cases=[replace(case, hypotheses=()) for case in planted_cases()])
     assert tab.evaluate("document.querySelector('#beam').parentElement.hidden")
     assert "evaluate.py with decode.beam_size=4 shows the others of a beam here." in tab.inner_text("#beam-note")
 
@@ -107,3 +109,86 @@ def test_everything_can_be_reached_with_the_keyboard(show):
         tab.keyboard.press("Tab")
         reached.add(tab.evaluate("document.activeElement.closest('[id]')?.id"))
     assert {"theme", "case", "case-on", "head", "scale", "map-output", "map-reference", "ledger"} <= reached
+
+
+def test_the_page_opens_where_the_output_leaves_the_reference(show):
+    case = planted_cases()[0]
+    words = ("the", "old", "Hund", "sleeps", "<eos>")
+    output = replace(case.reference, text="the old Hund sleeps", tokens=words)
+    tab = show(cases=[replace(case, output=output)])
+    assert said(tab).startswith("Output, layer 1, head 2: when predicting \u201cHund\u201d (0.60 probable), 0.70 of")
+
+
+def test_outputs_are_filtered_by_the_kind_of_their_error_and_the_list_is_saved(show, tmp_path: Path):
+    tab = show()
+    assert tab.locator("#show option").all_inner_texts() == [
+        *("all outputs (3)", "wrong ones (2)", "right ones (1)", "substitution (1)", "stopped early (1)"),
+    ]
+    tab.select_option("#show", "stopped early")
+    settle(tab)
+    assert tab.locator("#case option").count() == 1 and "nothing" in tab.inner_text("#texts")
+    assert tab.locator("#ledger tbody tr:visible").count() == 1 and "show=stopped" in tab.url
+    with tab.expect_download() as download:
+        tab.click("#save-list")
+    download.value.save_as(tmp_path / "list.tsv")
+    heading, row = (tmp_path / "list.tsv").read_text(encoding="utf-8").splitlines()
+    assert heading.split("\t")[:2] == ["line", "output"] and row.split("\t")[:2] == ["4", "stopped early"]
+    assert download.value.suggested_filename == "outputs-test.tsv"
+
+
+def test_true_links_are_marked_on_the_reference_and_on_an_output_as_far_as_it_is_the_reference(show):
+    wrong, right = planted_cases()[:2]
+    links = ((0, 0), (1, 1), (3, 2))
+    half = replace(wrong.reference, tokens=("the", "old", "cat", "<eos>"), cross=wrong.reference.cross[:, :, :4])
+    tab = show(cases=[replace(wrong, output=half, links=links), replace(right, links=None)])
+    assert tab.inner_text("#marks-reference").split() == "true links: 1 hit 2 missed 2 elsewhere".split()
+    assert tab.locator("#map-reference .truth .missed").count() == 2
+    assert tab.inner_text("#marks-output").split() == "true links: 0 hit 2 missed 2 elsewhere".split()
+    press(tab, "]")
+    assert tab.inner_text("#marks-output") == tab.inner_text("#marks-reference") == ""
+
+
+def test_a_cell_below_the_pointer_is_read_and_the_scale_has_figures(show):
+    tab = show()
+    box = tab.locator("#map-reference canvas").bounding_box()
+    tab.mouse.move(box["x"] + 1.5 * box["width"] / 5, box["y"] + 0.5 * box["height"] / 5)
+    assert tab.inner_text("#map-reference .readout") == "0.70"
+    assert tab.inner_text("#legend").split() == ["0", "0.25", "0.5", "0.75", "1"]
+
+
+@pytest.mark.parametrize("kind", ["svg", "csv", "png"])
+def test_a_map_is_saved_with_what_it_shows(show, kind: str, tmp_path: Path):
+    tab = show()
+    with tab.expect_download() as download:
+        tab.click(f"#save-reference [value={kind}]")
+    assert download.value.suggested_filename == f"attention-test-line2-reference-layer1-head2.{kind}"
+    download.value.save_as(tmp_path / "file")
+    content = (tmp_path / "file").read_bytes()
+    if kind == "svg":
+        assert "Cross-attention of the reference, layer 1, head 2" in content.decode()
+        assert "line 2 of test.tsv at step 1200: the old dog sleeps" in content.decode()
+    elif kind == "csv":
+        assert content.decode().splitlines()[1].startswith("1,the,0.07")
+    else:
+        assert content.startswith(b"\x89PNG")
+
+
+def test_without_room_there_is_one_head_or_the_texts_alone_and_the_page_says_so(show):
+    many = [replace(case, line=number) for number, case in enumerate(planted_cases() * 20)]
+    size = len(render(many, about=ABOUT).encode())
+    html = render(many, about=ABOUT, max_megabytes=0.75 * size / 1e6)
+    assert len(html.encode()) <= 0.75 * size
+    tab = show(cases=many, max_megabytes=0.75 * size / 1e6)
+    note = tab.inner_text("#ledger-note")
+    assert "have the maps of the flags\u2019 head alone" in note and "have no maps" in note
+    assert tab.is_enabled("#head")
+    kept = tab.evaluate("JSON.parse(document.getElementById('data').textContent).cases.map((own) => own.kept)")
+    go(tab, f"#case={kept.index('one head') + 1}&layer=2&head=1")
+    assert tab.is_disabled("#head") and tab.input_value("#head") == "0.1"
+    assert "0.70 of the attention goes to" in tab.inner_text("#said")
+    go(tab, f"#case={kept.index('texts') + 1}")
+    assert tab.is_hidden("#two") and "left out to keep the page small" in tab.inner_text("#no-maps")
+
+
+def said(tab) -> str:
+    return tab.inner_text("#said").replace("\u2068", "").replace("\u2069", "")

@@ -14,6 +14,7 @@ from seq2see.maps.attended import Asked, CrossHead, aligning_head, captured, exa
 from seq2see.maps.cases import Case, Found, Side, flags_of, render, report, spread, unattended_words
 from seq2see.maps.causes import agreement, cost, for_page, word_effects
 from seq2see.tasks import Pair
+from seq2see.tasks.progress import counted
 from seq2see.text import EOS, UNK
 
 MOST_WRONG, NUM_RIGHT = 1000, 20  # outputs on the page
@@ -56,7 +57,8 @@ def add_cases(
     is_wrong = np.array([kind is not None for kind in evaluation.kinds])
     spread_usually, flags = _flags(trained, head, outputs, is_wrong, usual)
     evaluation.details["attention_flags"] = flags
-    causes = agreement(trained, outputs.asked, outputs.words)
+    with counted("scoring what source words cause"):
+        causes = agreement(trained, outputs.asked, outputs.words)
     if causes is not None:
         evaluation.details["attention_causes"] = causes
 
@@ -68,9 +70,10 @@ def add_cases(
     shown = [*wrong[:NUM_CLOSE], *right, *wrong[NUM_CLOSE:]]
     close = shown[: min(len(wrong), NUM_CLOSE) + len(right)]
     beams = dict(zip(close, _beams(trained, evaluation, close, outputs.only(close)), strict=True))
-    caused = dict(zip(close, _causes(trained, outputs.only(close)), strict=True))
+    with counted("scoring what source words cause"):
+        caused = dict(zip(close, _causes(trained, outputs.only(close)), strict=True))
 
-    def cases() -> Iterator[Case]:
+    def cases(written: Callable[[int], None]) -> Iterator[Case]:
         for begin in range(0, len(shown), AT_A_TIME):
             numbers = shown[begin : begin + AT_A_TIME]
             places = [evaluation.closest[n] for n in numbers]
@@ -96,6 +99,7 @@ def add_cases(
                     hypotheses=beams.get(n, ()),
                     causes=caused.get(n),
                 )
+            written(len(numbers))
 
     decode, num_wrong = trained.options.decode.filled(), int(is_wrong.sum())
     about = {
@@ -110,7 +114,8 @@ def add_cases(
         "right": len(is_wrong) - num_wrong,
         "causes": causes,
     }
-    evaluation.page = render(cases(), about=about, title=f"{name}: outputs and their attention")
+    with counted("writing the page of outputs", len(shown)) as written:
+        evaluation.page = render(cases(written), about=about, title=f"{name}: outputs and their attention")
 
 
 def _outputs(trained: TranslationModel, sources: Sequence[str], hypotheses: Sequence[Hypothesis]) -> _Outputs:

@@ -116,7 +116,6 @@ def render(
         max_megabytes: limit for the page, in millions of bytes. To keep it, less important cases have the maps of the
             flags' head alone, or their texts alone, or are not there; the page says so.
     """
-
     remaining = iter(cases)
     first = next(remaining)
     layers, heads = first.output.cross.shape[:2]

@@ -3,7 +3,7 @@
 const data = JSON.parse(byId('data').textContent);
 const SIDES = ['output', 'reference'];
 const SHOWN = ['all', 'wrong', 'right', ...new Set(data.cases.map((own) => own.kind).filter(Boolean))];
-const state = { case: 0, show: 'all', layer: data.layer, head: data.head, scale: 'linear', side: 'output', row: null, column: 0 };
+const state = { case: 0, show: 'all', layer: data.layer, head: data.head, scale: 'linear', side: 'output', row: null, column: 0 }; // no row: the telling one
 let wanted = { layer: data.layer, head: data.head }; // where an output has the maps of all heads
 const unpacked = new Map();
 const drawn = {};
@@ -57,7 +57,7 @@ function viewOf(side, bytes) {
   const own = caseNow();
   const shown = matrixOf(bytes, side);
   const links = linksOf(side);
-  const chosen = state.row !== null && state.side === side;
+  const chosen = state.side === side;
   const { layer, head, scale } = state;
   return {
     shown, links, judged: links && judge(shown, links, 'predicts'), step: data, axisTitles: { rows: 'predicts', columns: 'source' },
@@ -83,8 +83,15 @@ function drawMap(side) {
   [...byId(`tokens-${side}`).tBodies[0].rows].forEach((row, i) => row.classList.toggle('chosen-row', i === view.state.query));
 }
 
+// Where the output leaves the reference, and what is looked at there.
+function tellingCell(bytes) {
+  const { output, reference } = caseNow();
+  const row = Math.max(0, output.tokens.findIndex((token, i) => token !== reference.tokens[i]));
+  const matrix = matrixOf(bytes, 'output');
+  return { side: 'output', row, column: largestKey(matrix, row, matrix.numKeys) };
+}
+
 function sentence() {
-  if (state.row === null) return 'Choose a cell of a map to read it.';
   const side = caseNow()[state.side];
   const { view } = drawn[state.side];
   const value = figure(cellValue(view.shown, state.row, state.column));
@@ -136,6 +143,7 @@ async function draw() {
   drawTexts();
   drawBeam();
   if (bytes) {
+    if (state.row === null) Object.assign(state, tellingCell(bytes));
     drawSigns();
     for (const side of SIDES) {
       drawn[side].view = viewOf(side, bytes);

@@ -3,7 +3,7 @@
 async function drawCauses() {
   const own = caseNow();
   const place = byId('causes-output');
-  const chosen = state.row !== null && state.side === 'output';
+  const chosen = state.side === 'output';
   byId('causes-key').hidden = !own.causes || !chosen;
   byId('causes-said').textContent = own.causes ? 'Choose a row of this map to see which source words caused its token.'
     : data.causes ? 'What source words cause was not measured for this output; attention.py with causes=true does it.' : '';

@@ -6,6 +6,8 @@ const FLAGS = {
   distance: ['unusual', (value) => value.toFixed(3)],
 };
 
+const MOST_WORDS = 12; // without attention that are named
+
 const nats = (value) => (Math.abs(value) < 0.005 ? '0.00' : value.toFixed(2).replace('-', '\u2212'));
 const textOf = (parts) => parts.map(([text]) => text).join('');
 const verdictOf = (name) => `here it ${data.flags.flags[name].verdict}`.replace('here it cannot be said', 'what it is worth cannot be said');
@@ -26,7 +28,9 @@ function drawTexts() {
 function drawSigns() {
   const own = caseNow();
   const sign = (name, value, note) => element('div', {}, element('dt', {}, name), element('dd', {}, value, element('small', {}, note)));
-  const words = own.unattended.length ? own.unattended.join(' \u00b7 ') : 'none';
+  const first = own.unattended.slice(0, MOST_WORDS).join(' \u00b7 ') || 'none';
+  const more = own.unattended.length - MOST_WORDS;
+  const words = more > 0 ? `${first} and ${more} more` : first;
   byId('signs').replaceChildren(
     sign('reference expected', `${nats(own.logProb)} nats a token`, 'its log-probability; 0 is certain'),
     sign('source words not attended', words, verdictOf('unattended')),
