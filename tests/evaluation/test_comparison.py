@@ -26,7 +26,7 @@ def evaluation(
     counts = SentenceCounts(forced | scorer.counts(outputs)[0].columns)
     details = {"signatures": scorer.signatures, "unknown": {"target": sum(own.count(UNK) for own in ids)}}
     tokens = [tokenizer.tokens(own) for own in ids]
-    return Evaluation(counts.scores(), details, pairs, [], RIGHT, tokens, [], outputs, counts, [], [])
+    return Evaluation(counts.scores(), details, pairs, [], RIGHT, tokens, [], outputs, counts, [], [], [])
 
 
 def test_each_model_is_compared_with_the_first() -> None:
