@@ -17,7 +17,7 @@ from seq2see.decoding import LengthLimit, TranslationModel, decode_sentences, lo
 from seq2see.maps import playground
 from seq2see.maps.capture import attention_layers, capture
 from seq2see.maps.page import assemble
-from seq2see.maps.playground.weights import pack, rounded
+from seq2see.maps.playground.weights import hold, pack, rounded
 from seq2see.options import (
     Activation,
     DecodeOptions,
@@ -89,6 +89,10 @@ def model_of(options: ModelOptions, *, vocab_size: int = 23, shared: bool = Fals
     return model
 
 
+def packed(model: Transformer, bits: int) -> dict:
+    return pack(model, hold(model, bits))
+
+
 def logits_of(model: Transformer, source: list[int], target: list[int]) -> torch.Tensor:
     src = torch.tensor([source])
     with torch.inference_mode():
@@ -100,11 +104,11 @@ def test_logits_are_those_of_the_python_model(tab, variant: str) -> None:
     model = model_of(replace(SMALL, **VARIANTS[variant]), shared=variant == "tie_embeddings")
     source = [4 + 5 * place % 19 for place in range(150 if "position" in variant else 20)] + [2]
     target = [1] + [4 + 7 * place % 19 for place in range(150 if "position" in variant else 20)]
-    found = torch.tensor(tab.evaluate(LOGITS, [pack(model, 32), source, target]))
+    found = torch.tensor(tab.evaluate(LOGITS, [packed(model, 32), source, target]))
     assert (found - logits_of(model, source, target)).abs().max() < 1e-5
     for bits in (16, 8):
-        found = torch.tensor(tab.evaluate(LOGITS, [pack(model, bits), source, target]))
-        assert (found - logits_of(rounded(model, bits), source, target)).abs().max() < 1e-5
+        found = torch.tensor(tab.evaluate(LOGITS, [packed(model, bits), source, target]))
+        assert (found - logits_of(rounded(model, hold(model, bits)), source, target)).abs().max() < 1e-5
 
 
 CHANGED = """async ([packed, source, target, off, forced, hidden]) => {
@@ -129,7 +133,7 @@ def test_maps_are_those_of_the_python_model(tab) -> None:
     model = model_of(SMALL)
     batch = shifted(*(np.array([ids]) for ids in (0, SOURCE, [True] * 5, [*TARGET[1:], 2])))
     maps = capture(model, batch._replace(ids=torch.tensor([0])))
-    found = tab.evaluate(CHANGED, [pack(model, 32), SOURCE, TARGET, [], [], []])
+    found = tab.evaluate(CHANGED, [packed(model, 32), SOURCE, TARGET, [], [], []])
     np.testing.assert_allclose(np.reshape(found["encoder"], (2, 4, 5, 5)), maps.encoder[0], atol=1e-6)
     np.testing.assert_allclose(np.moveaxis(found["cross"], 0, 2), maps.cross[0], atol=1e-6)
     for step, layers in enumerate(found["decoder"]):
@@ -139,7 +143,7 @@ def test_maps_are_those_of_the_python_model(tab) -> None:
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_a_head_that_is_off_adds_nothing(tab, kind: str) -> None:
     model = model_of(SMALL)
-    found = tab.evaluate(CHANGED, [pack(model, 32), SOURCE, TARGET, [f"{kind} 1 2"], [], []])["logits"]
+    found = tab.evaluate(CHANGED, [packed(model, 32), SOURCE, TARGET, [f"{kind} 1 2"], [], []])["logits"]
     with torch.no_grad():  # columns 12 to 17 of the output projection are those of head 2, of width 6
         attention_layers(model, kind)[1].attention.out_proj.weight[:, 12:18] = 0
     assert (torch.tensor(found) - logits_of(model, SOURCE, TARGET)).abs().max() < 1e-5
@@ -147,7 +151,7 @@ def test_a_head_that_is_off_adds_nothing(tab, kind: str) -> None:
 
 def test_nobody_attends_to_a_hidden_word(tab) -> None:
     model = model_of(SMALL)
-    found = tab.evaluate(CHANGED, [pack(model, 32), SOURCE, TARGET, [], [], [1, 3]])
+    found = tab.evaluate(CHANGED, [packed(model, 32), SOURCE, TARGET, [], [], [1, 3]])
     mask = torch.tensor([[True, False, True, False, True]])
     with torch.inference_mode():
         expected = model(torch.tensor([SOURCE]), mask, torch.tensor([TARGET]))[0]
@@ -158,7 +162,7 @@ def test_nobody_attends_to_a_hidden_word(tab) -> None:
 def test_a_query_that_is_forced_reads_one_word_alone(tab) -> None:
     model = model_of(SMALL)
     forced = [{"kind": "cross", "layer": 0, "head": 2, "query": 1, "key": 3}]
-    found = tab.evaluate(CHANGED, [pack(model, 32), SOURCE, TARGET, [], forced, []])
+    found = tab.evaluate(CHANGED, [packed(model, 32), SOURCE, TARGET, [], forced, []])
     assert found["cross"][1][0][2] == [0, 0, 0, 1, 0]
     attention = attention_layers(model, "cross")[0].attention
 
@@ -172,12 +176,41 @@ def test_a_query_that_is_forced_reads_one_word_alone(tab) -> None:
     assert (torch.tensor(found["logits"]) - expected).abs().max() < 1e-5
 
 
+STAGE = """async ([trained, stage, source, target]) => {
+  const { readModel } = window.engine;
+  const model = await readModel(stage, await readModel(trained));
+  const state = model.begin(model.encode(source));
+  return target.map((id) => Array.from(model.next(state, id).logits));
+}"""
+
+
+@pytest.mark.parametrize("bits", [0, 1, 3])
+@pytest.mark.parametrize("variant", ["tie_embeddings", "share_layers", "position=learned"])
+def test_an_earlier_stage_is_told_from_the_trained_model(tab, variant: str, bits: int) -> None:
+    options = replace(SMALL, **VARIANTS[variant])
+    trained, other = model_of(options), model_of(options)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape)).mul_(0.8)
+    shown = hold(trained, 14)
+    told = hold(other, bits, trained=rounded(trained, shown))
+    found = torch.tensor(tab.evaluate(STAGE, [pack(trained, shown), pack(other, told), SOURCE, TARGET]))
+    assert (found - logits_of(rounded(other, told), SOURCE, TARGET)).abs().max() < 1e-5
+    before = dict(trained.named_parameters())
+    for name, own in other.named_parameters():
+        found = rounded(other, told).get_parameter(name)
+        assert found.norm().item() == pytest.approx(own.norm().item(), rel=0.15)
+        assert (bits == 0 and own.ndim > 1) or (found - own).norm() < (before[name] - own).norm()
+
+
 @pytest.mark.parametrize("damage", [lambda text: text[:-6], lambda text: "~~" + text[2:], lambda text: text + text])
-def test_damaged_weights_are_refused(tab, damage: Callable[[str], str]) -> None:
-    packed = pack(model_of(SMALL), 16)
-    packed["data"] = damage(packed["data"])
+@pytest.mark.parametrize("part", ["high", "low"])
+def test_damaged_weights_are_refused(tab, part: str, damage: Callable[[str], str]) -> None:
+    model = packed(model_of(SMALL), 16)
+    model[part] = damage(model[part])
     why = "async (packed) => { try { await window.engine.readModel(packed); } catch (error) { return error.message; } }"
-    assert tab.evaluate(why, packed).startswith("the weights in this page")
+    if part == "high" or len(model[part]) != len(packed(model_of(SMALL), 16)[part]):  # the low bits have no checksum
+        assert tab.evaluate(why, model).startswith("the weights in this page")
 
 
 SEARCH = """async ([packed, sources, limits, options]) => {
@@ -210,7 +243,7 @@ def test_searches_find_what_python_finds(tab, position: Position, beam_size: int
         expected = [best for best, *_ in decode_sentences(model, sources, limit=limit, options=decode)]
         limits = {"ratio": 1.3, "slack": 4, "floor": 0, "asked": None, "cap": cap}
         how = {"beamSize": beam_size, "lengthPenalty": penalty}
-        found = [best for best, *_ in tab.evaluate(SEARCH, [pack(model, 32), given, limits, how])]
+        found = [best for best, *_ in tab.evaluate(SEARCH, [packed(model, 32), given, limits, how])]
         assert [(best["ids"], best["ended"]) for best in found] == [(best.ids, best.ended) for best in expected]
         for best, other in zip(found, expected, strict=True):
             assert best["logProb"] == pytest.approx(other.score, abs=1e-4)
@@ -239,7 +272,7 @@ def test_a_trained_model_writes_what_it_writes_in_python(
     expected = [best for best, *_ in decode_sentences(trained.model, sources, limit=limit, options=decode)]
     how = {"beamSize": beam_size, "lengthPenalty": 1}
     given = [[*source, 2] for source in sources]
-    found = [best for best, *_ in tab.evaluate(SEARCH, [pack(trained.model, bits), given, vars(limit), how])]
+    found = [best for best, *_ in tab.evaluate(SEARCH, [packed(trained.model, bits), given, vars(limit), how])]
     assert [best["ids"] for best in found] == [best.ids for best in expected]
     right = sum(best.ids == source for best, source in zip(expected, sources, strict=True))
     assert number / 4 < right < number, "neither a model that knows nothing nor one that knows all"
