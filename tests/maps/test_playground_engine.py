@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -76,7 +76,15 @@ VARIANTS = {
     "window=2": {"window": 2},
     "share_layers": {"share_layers": True},
     "tie_embeddings": {"tie_embeddings": True},
+    "two embeddings, one of them tied": {"tie_embeddings": True, "num_decoder_layers": 3, "d_ff": 30},
+    "randomize_positions": {"randomize_positions": 64},  # in training
 }
+SIZES = {"d_model", "num_encoder_layers", "num_decoder_layers", "d_ff", "dropout", "attention_dropout", "max_positions"}
+
+
+def test_every_option_of_a_model_is_tried() -> None:
+    tried = {name for variant in VARIANTS.values() for name in variant}
+    assert {option.name for option in fields(ModelOptions)} == tried | SIZES
 
 
 def model_of(options: ModelOptions, *, vocab_size: int = 23, shared: bool = False) -> Transformer:
