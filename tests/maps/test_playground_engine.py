@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
 from tabs import needs_browser, tabs_of
 
+from seq2see.commands.attention import attention
 from seq2see.data.encoded import shifted
 from seq2see.decoding import LengthLimit, TranslationModel, decode_sentences, load
 from seq2see.maps import playground
 from seq2see.maps.capture import attention_layers, capture
+from seq2see.maps.kept_weights import KeptWeights
 from seq2see.maps.page import assemble
 from seq2see.maps.playground.weights import hold, pack, rounded
 from seq2see.options import (
     Activation,
+    AttentionFormat,
+    AttentionOptions,
     DecodeOptions,
     ModelOptions,
     Normalize,
@@ -45,6 +54,15 @@ LOGITS = """async ([packed, source, target]) => {
   const model = await readModel(packed);
   const state = model.begin(model.encode(source));
   return target.map((id) => Array.from(model.next(state, id).logits));
+}"""
+
+MANY = """async ([packed, pairs]) => {
+  const { readModel } = window.engine;
+  const model = await readModel(packed);
+  return pairs.map(([source, target]) => {
+    const state = model.begin(model.encode(source));
+    return target.map((id) => Array.from(model.next(state, id).logits));
+  });
 }"""
 
 
@@ -184,6 +202,13 @@ def test_a_query_that_is_forced_reads_one_word_alone(tab) -> None:
     assert (torch.tensor(found["logits"]) - expected).abs().max() < 1e-5
 
 
+STAGE_SEARCH = """async ([trained, stage, sources, limits]) => {
+  const { readModel, search, lengthLimit } = window.engine;
+  const last = await readModel(trained);
+  const model = stage.bits.join() === trained.bits.join() ? last : await readModel(stage, last);
+  const read = (source) => ({ source: model.encode(source), maxLength: lengthLimit(limits, source.length) });
+  return sources.map(read).map(({ source, maxLength }) => search(model, source, { maxLength })[0].ids);
+}"""
 STAGE = """async ([trained, stage, source, target]) => {
   const { readModel } = window.engine;
   const model = await readModel(stage, await readModel(trained));
@@ -284,6 +309,52 @@ def test_a_trained_model_writes_what_it_writes_in_python(
     assert [best["ids"] for best in found] == [best.ids for best in expected]
     right = sum(best.ids == source for best, source in zip(expected, sources, strict=True))
     assert number / 4 < right < number, "neither a model that knows nothing nor one that knows all"
+
+
+def page_of(
+    run: Path, file: Path, *, float32: bool = False, stages: bool | None = None
+) -> tuple[dict, dict[str, dict]]:
+    """The page's data, and the model of each stage as it stands in it."""
+    kind = AttentionFormat.playground
+    attention(AttentionOptions(format=kind, ckpt=str(run), output=str(file), float32=float32, stages=stages))
+    html = file.read_text(encoding="utf-8")
+    data, weights = (re.search(rf'id="{name}">(.*?)</script>', html, re.DOTALL) for name in ("log", "weights"))
+    assert data is not None and weights is not None
+    data, texts = json.loads(data[1]), weights[1].split("\n")
+    stages = zip(data["stages"], texts[::2], texts[1::2], strict=True)
+    return data, {own["name"]: {**data["model"], "bits": own["bits"], "high": a, "low": b} for own, a, b in stages}
+
+
+@pytest.mark.slow
+def test_pages_of_the_default_run_answer_as_python_does(tab, tmp_path: Path) -> None:
+    run, file = tmp_path / "run", tmp_path / "play.html"
+    train_run(compose_options("train", [f"run_dir={run}", "trainer.max_steps=200", "logger=none"]))
+    trained = load(str(run))
+    rows = (run / "evaluation" / "test.tsv").read_text(encoding="utf-8").split("\n")[1:201]
+    sources = trained.source_tokenizer.encode_batch(row.split("\t")[0] for row in rows)
+    expected = [best.ids for best, *_ in decode_sentences(trained.model, sources, limit=trained.length_limit)]
+    given = [[*source, 2] for source in sources]
+    pairs = [(source, [1, *target]) for source, target in zip(given, expected, strict=True)]
+    exact = deepcopy(trained.model).double()
+    for float32, model, most in ((True, exact, 1e-5), (False, trained.model, 1e-3)):  # Python's float32 sums lose 2e-5
+        data, models = page_of(run, file, float32=float32)
+        greedy = {"beamSize": 1, "lengthPenalty": 1}
+        found = tab.evaluate(SEARCH, [models["trained"], given, data["limits"], greedy])
+        assert [best["ids"] for best, *_ in found] == expected
+        for (source, target), logits in zip(pairs, tab.evaluate(MANY, [models["trained"], pairs]), strict=True):
+            assert (torch.tensor(logits) - logits_of(model, source, target)).abs().max() < most
+    assert file.stat().st_size < 3_000_000 and {"untrained", "trained"} <= {*models}
+    data, models = page_of(run, file, stages=True)
+    steps = [stage["step"] for stage in data["stages"]]
+    assert [*models] == ["untrained", "half-trained", "trained"] and {*steps[:2]} <= {
+        *KeptWeights(run / "attention").steps
+    }
+    right = []
+    for model in models.values():
+        found = tab.evaluate(STAGE_SEARCH, [models["trained"], model, given[:50], data["limits"]])
+        near = [Levenshtein.normalized_similarity(*pair) for pair in zip(found, expected, strict=False)]
+        right.append(sum(near) / len(near))
+    assert right[0] < 0.3 < right[1] < 0.95 < right[2]
 
 
 TOKENIZE = """([state, texts, lists]) => {
