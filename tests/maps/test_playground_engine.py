@@ -321,8 +321,8 @@ def page_of(
     data, weights = (re.search(rf'id="{name}">(.*?)</script>', html, re.DOTALL) for name in ("log", "weights"))
     assert data is not None and weights is not None
     data, texts = json.loads(data[1]), weights[1].split("\n")
-    stages = zip(data["stages"], texts[::2], texts[1::2], strict=True)
-    return data, {own["name"]: {**data["model"], "bits": own["bits"], "high": a, "low": b} for own, a, b in stages}
+    parts = zip(data["stages"], texts[::2], texts[1::2], strict=True)
+    return data, {own["name"]: {**data["model"], "bits": own["bits"], "high": a, "low": b} for own, a, b in parts}
 
 
 @pytest.mark.slow
