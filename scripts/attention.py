@@ -30,7 +30,8 @@ Settings:
                    with format=html, kind, layer, head, step and norms are what the page opens with
   float32=false    playground: true keeps all 32 bits of a weight; otherwise the fewest that move no
                    logit by more than 0.001 (on the sentences that are named in the page)
-  stages=true      playground: with the model before training and half-way, if the run kept them
+  stages=          playground: true holds the model before training and half-way too, if the run
+                   kept them; unset: as many of these as 3 megabytes have room for
   twin=            a file with each line of the input changed in one word, into as many tokens; or
                    auto: a change is looked for. What one head gives for the line is put into the
                    model's run on its twin: which share of the difference comes back?

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from seq2see.commands import attention_playground
 from seq2see.commands.attention import attention
 from seq2see.decoding import load
 from seq2see.maps import AttentionLog
@@ -37,6 +38,7 @@ def test_a_page_begins_with_the_logged_pairs_and_says_what_was_lost(
     assert logged == [example.source for example in log.examples]
     assert {example["group"] for example in data["examples"]} == {"logged", "wrong", "ood"}
     assert data["source"] == load(str(small_run)).source_tokenizer.state()
+    assert data["longest"] == 6 + 1, "task.max_length letters and the end"
     quality = data["quality"]
     assert 0 < quality["largestLogitDifference"] <= 1e-3 and quality["sentences"] > 30
     said = capsys.readouterr().out
@@ -57,7 +59,9 @@ def test_given_sentences_come_with_their_targets_and_a_float32_page_loses_nothin
     assert "32 bits a weight: the model itself" in capsys.readouterr().out
 
 
-def test_the_model_is_there_before_training_and_half_way(small_run: Path, tmp_path: Path) -> None:
+def test_the_model_is_there_before_training_and_half_way_if_there_is_room(
+    small_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = tmp_path / "run"
     shutil.copytree(small_run, run)
     model, kept = load(str(run)).model, KeptWeights(run / "attention")
@@ -68,8 +72,15 @@ def test_the_model_is_there_before_training_and_half_way(small_run: Path, tmp_pa
         KeptWeights(run / "attention").keep(step, model, [output], ["abcdefghij"])
     page = str(tmp_path / "play.html")
     attention(options_of(ckpt=str(run), output=page))
+    capsys.readouterr()
     stages = [(stage["name"], stage["step"]) for stage in data_of(Path(page))["stages"]]
     assert stages == [("untrained", 0), ("half-trained", 6), ("trained", load(str(run)).step)]
+    monkeypatch.setattr(attention_playground, "MOST_BYTES", Path(page).stat().st_size - 1)
+    attention(options_of(ckpt=str(run), output=page))
+    assert [stage["name"] for stage in data_of(Path(page))["stages"]] == ["untrained", "trained"]
+    assert "without the half-trained model" in capsys.readouterr().out
+    attention(options_of(ckpt=str(run), output=page, stages=True))
+    assert len(data_of(Path(page))["stages"]) == 3
     attention(options_of(ckpt=str(run), output=page, stages=False))
     assert len(data_of(Path(page))["stages"]) == 1
     shutil.rmtree(run / "attention")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Callable
 
 import pytest
@@ -34,19 +36,28 @@ def model_of(seed: int, noise: float) -> Transformer:
     return model
 
 
-@pytest.fixture(scope="module")
-def planted() -> TranslationModel:
+def planted_run() -> TranslationModel:
     options = compose_options("train", ["decode.beam_size=1"])
-    return TranslationModel(options, SOURCE, TARGET, LengthLimit(ratio=1.0, slack=2), model_of(4, 0.2), step=500)
+    limit = LengthLimit(ratio=1.0, slack=2)
+    return TranslationModel(options, SOURCE, TARGET, limit, model_of(4, 0.2), longest_source=13, step=500)
 
 
-@pytest.fixture(scope="module")
-def html(planted: TranslationModel) -> str:
+def planted_page(planted: TranslationModel) -> str:
     """Two examples are as the model writes them, two are not; three stages."""
     right = planted.translate(SOURCES[:2])
     lines = [Sentence(*pair) for pair in zip(SOURCES, [*right, *TARGETS[2:]], strict=True)]
     stages = [Stage("untrained", 0, {}, model_of(1, 0.0)), Stage("half-trained", 40, {}, model_of(2, 0.1))]
     return render(planted, lines=lines, title="small run", stages=stages)[0]
+
+
+@pytest.fixture(scope="module")
+def planted() -> TranslationModel:
+    return planted_run()
+
+
+@pytest.fixture(scope="module")
+def html(planted: TranslationModel) -> str:
+    return planted_page(planted)
 
 
 @pytest.fixture
@@ -248,7 +259,8 @@ def test_the_tour_has_five_stops_that_are_true_of_this_model(show, planted, lang
         if stop == 3:
             assert tab.input_value("#text") == SOURCES[2] and TARGETS[2] in texts[3]
         if stop == 4:
-            assert tab.locator("#words button").count() > 7
+            assert tab.locator("#words button").count() == 16  # the first sum over 13 tokens: 6 + 3 + 6, and the end
+            assert ("longest in training had 13" in texts[4]) == (language == "en")
         if stop < 4:
             click(tab, "tour-next")
     assert len(set(texts)) == 5
@@ -319,3 +331,65 @@ def test_axe_has_nothing_to_say(show, scheme: str):
     tab = show("#tour=3&token=1&beam=4", scheme=scheme)
     found = axe.Axe().run(tab).response["violations"]
     assert [(one["id"], [node["target"] for node in one["nodes"]]) for one in found] == []
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_page_speaks_one_language(show, language: str):
+    seen = []
+    views = (
+        "",
+        "tour=3&token=1&beam=4",
+        "tour=4",
+        "kind=decoder&layer=1&head=1&cell=1.5&look=decoder.1.1.3.2&without=1",
+    )
+    for view in (*views, "kind=encoder&shows=difference&off=cross.1.1&step=0", "text=" + "dog+" * 1100):
+        tab = show(f"#language={language}&{view}")
+        if "cell" in view:
+            assert tab.inner_text(".readout") == {"en": "hidden", "zh": "看不到"}[language]
+        seen += tab.evaluate("""() => {
+          const texts = [];
+          const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+          while (walker.nextNode()) {
+            if (!walker.currentNode.parentElement.closest('script, noscript, h1')) texts.push(walker.currentNode.data);
+          }
+          for (const node of document.querySelectorAll('body *')) {
+            for (const name of ['aria-label', 'title', 'aria-valuetext']) texts.push(node.getAttribute(name) || '');
+          }
+          return texts;
+        }""")
+    words = {word for text in seen for word in re.findall(r"[^\W\d_]+", plain(text))}
+    if language == "en":
+        assert {word for word in words if re.search(r"[\u3400-\u9fff]", word)} == {"中文"}
+    else:
+        data = " ".join([*SOURCES, *TARGETS, "small run eos bos unk seq see English Tab Esc logit L H"])
+        latin = {part for word in words for part in re.findall(r"[a-zA-Zäöüß]+", word)}
+        assert latin - set(data.split()) == set()
+
+
+def test_a_long_map_stays_inside_its_place_and_can_be_enlarged(show):
+    tab = show("#kind=encoder&layer=1&head=1&text=" + "dog+cat+" * 40, width=1366, height=650)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 1366
+    size = lambda: tab.locator("#cells").bounding_box()["width"]  # noqa: E731
+    fitted = size()
+    assert fitted <= tab.locator("#stage-box").bounding_box()["width"]
+    for _ in range(3):
+        tab.click("#zoom [value='1.25']")
+    assert size() == pytest.approx(1.25**3 * fitted, rel=0.3) and size() > fitted
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 1366
+    tab.click("#zoom [value='fit']")
+    assert size() == fitted
+
+
+def test_without_known_lengths_the_tour_takes_the_longest_example(show, planted):
+    planted = dataclasses.replace(planted, longest_source=0)
+    page = render(planted, lines=[Sentence(line) for line in SOURCES], title="old")[0]
+    assert "the longest example of this file has 7" in show("#tour=5&language=en", page=page).inner_text("#tour-text")
+
+
+def test_what_is_pressed_is_24_pixels_large(show):
+    tab = show("#tour=3&token=1&beam=4&off=cross.1.1&without=1")
+    small = tab.evaluate("""() => [...document.querySelectorAll('button, select, input, a[href]')].filter((one) => {
+      const { width, height } = one.getBoundingClientRect();
+      return width && !one.matches('.skip') && (width < 24 || height < 24);
+    }).map((one) => one.outerHTML)""")
+    assert small == []

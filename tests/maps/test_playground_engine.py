@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
 from tabs import needs_browser, tabs_of
 
+from seq2see.commands.attention import attention
 from seq2see.data.encoded import shifted
 from seq2see.decoding import LengthLimit, TranslationModel, decode_sentences, load
 from seq2see.maps import playground
 from seq2see.maps.capture import attention_layers, capture
+from seq2see.maps.kept_weights import KeptWeights
 from seq2see.maps.page import assemble
-from seq2see.maps.playground.weights import pack, rounded
+from seq2see.maps.playground.weights import hold, pack, rounded
 from seq2see.options import (
     Activation,
+    AttentionFormat,
+    AttentionOptions,
     DecodeOptions,
     ModelOptions,
     Normalize,
@@ -45,6 +54,15 @@ LOGITS = """async ([packed, source, target]) => {
   const model = await readModel(packed);
   const state = model.begin(model.encode(source));
   return target.map((id) => Array.from(model.next(state, id).logits));
+}"""
+
+MANY = """async ([packed, pairs]) => {
+  const { readModel } = window.engine;
+  const model = await readModel(packed);
+  return pairs.map(([source, target]) => {
+    const state = model.begin(model.encode(source));
+    return target.map((id) => Array.from(model.next(state, id).logits));
+  });
 }"""
 
 
@@ -76,7 +94,15 @@ VARIANTS = {
     "window=2": {"window": 2},
     "share_layers": {"share_layers": True},
     "tie_embeddings": {"tie_embeddings": True},
+    "two embeddings, one of them tied": {"tie_embeddings": True, "num_decoder_layers": 3, "d_ff": 30},
+    "randomize_positions": {"randomize_positions": 64},  # in training
 }
+SIZES = {"d_model", "num_encoder_layers", "num_decoder_layers", "d_ff", "dropout", "attention_dropout", "max_positions"}
+
+
+def test_every_option_of_a_model_is_tried() -> None:
+    tried = {name for variant in VARIANTS.values() for name in variant}
+    assert {option.name for option in fields(ModelOptions)} == tried | SIZES
 
 
 def model_of(options: ModelOptions, *, vocab_size: int = 23, shared: bool = False) -> Transformer:
@@ -87,6 +113,10 @@ def model_of(options: ModelOptions, *, vocab_size: int = 23, shared: bool = Fals
         for parameter in model.parameters():
             parameter += 0.2 * torch.randn(parameter.shape)
     return model
+
+
+def packed(model: Transformer, bits: int) -> dict:
+    return pack(model, hold(model, bits))
 
 
 def logits_of(model: Transformer, source: list[int], target: list[int]) -> torch.Tensor:
@@ -100,11 +130,11 @@ def test_logits_are_those_of_the_python_model(tab, variant: str) -> None:
     model = model_of(replace(SMALL, **VARIANTS[variant]), shared=variant == "tie_embeddings")
     source = [4 + 5 * place % 19 for place in range(150 if "position" in variant else 20)] + [2]
     target = [1] + [4 + 7 * place % 19 for place in range(150 if "position" in variant else 20)]
-    found = torch.tensor(tab.evaluate(LOGITS, [pack(model, 32), source, target]))
+    found = torch.tensor(tab.evaluate(LOGITS, [packed(model, 32), source, target]))
     assert (found - logits_of(model, source, target)).abs().max() < 1e-5
     for bits in (16, 8):
-        found = torch.tensor(tab.evaluate(LOGITS, [pack(model, bits), source, target]))
-        assert (found - logits_of(rounded(model, bits), source, target)).abs().max() < 1e-5
+        found = torch.tensor(tab.evaluate(LOGITS, [packed(model, bits), source, target]))
+        assert (found - logits_of(rounded(model, hold(model, bits)), source, target)).abs().max() < 1e-5
 
 
 CHANGED = """async ([packed, source, target, off, forced, hidden]) => {
@@ -129,7 +159,7 @@ def test_maps_are_those_of_the_python_model(tab) -> None:
     model = model_of(SMALL)
     batch = shifted(*(np.array([ids]) for ids in (0, SOURCE, [True] * 5, [*TARGET[1:], 2])))
     maps = capture(model, batch._replace(ids=torch.tensor([0])))
-    found = tab.evaluate(CHANGED, [pack(model, 32), SOURCE, TARGET, [], [], []])
+    found = tab.evaluate(CHANGED, [packed(model, 32), SOURCE, TARGET, [], [], []])
     np.testing.assert_allclose(np.reshape(found["encoder"], (2, 4, 5, 5)), maps.encoder[0], atol=1e-6)
     np.testing.assert_allclose(np.moveaxis(found["cross"], 0, 2), maps.cross[0], atol=1e-6)
     for step, layers in enumerate(found["decoder"]):
@@ -139,7 +169,7 @@ def test_maps_are_those_of_the_python_model(tab) -> None:
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_a_head_that_is_off_adds_nothing(tab, kind: str) -> None:
     model = model_of(SMALL)
-    found = tab.evaluate(CHANGED, [pack(model, 32), SOURCE, TARGET, [f"{kind} 1 2"], [], []])["logits"]
+    found = tab.evaluate(CHANGED, [packed(model, 32), SOURCE, TARGET, [f"{kind} 1 2"], [], []])["logits"]
     with torch.no_grad():  # columns 12 to 17 of the output projection are those of head 2, of width 6
         attention_layers(model, kind)[1].attention.out_proj.weight[:, 12:18] = 0
     assert (torch.tensor(found) - logits_of(model, SOURCE, TARGET)).abs().max() < 1e-5
@@ -147,7 +177,7 @@ def test_a_head_that_is_off_adds_nothing(tab, kind: str) -> None:
 
 def test_nobody_attends_to_a_hidden_word(tab) -> None:
     model = model_of(SMALL)
-    found = tab.evaluate(CHANGED, [pack(model, 32), SOURCE, TARGET, [], [], [1, 3]])
+    found = tab.evaluate(CHANGED, [packed(model, 32), SOURCE, TARGET, [], [], [1, 3]])
     mask = torch.tensor([[True, False, True, False, True]])
     with torch.inference_mode():
         expected = model(torch.tensor([SOURCE]), mask, torch.tensor([TARGET]))[0]
@@ -158,7 +188,7 @@ def test_nobody_attends_to_a_hidden_word(tab) -> None:
 def test_a_query_that_is_forced_reads_one_word_alone(tab) -> None:
     model = model_of(SMALL)
     forced = [{"kind": "cross", "layer": 0, "head": 2, "query": 1, "key": 3}]
-    found = tab.evaluate(CHANGED, [pack(model, 32), SOURCE, TARGET, [], forced, []])
+    found = tab.evaluate(CHANGED, [packed(model, 32), SOURCE, TARGET, [], forced, []])
     assert found["cross"][1][0][2] == [0, 0, 0, 1, 0]
     attention = attention_layers(model, "cross")[0].attention
 
@@ -172,12 +202,48 @@ def test_a_query_that_is_forced_reads_one_word_alone(tab) -> None:
     assert (torch.tensor(found["logits"]) - expected).abs().max() < 1e-5
 
 
+STAGE_SEARCH = """async ([trained, stage, sources, limits]) => {
+  const { readModel, search, lengthLimit } = window.engine;
+  const last = await readModel(trained);
+  const model = stage.bits.join() === trained.bits.join() ? last : await readModel(stage, last);
+  const read = (source) => ({ source: model.encode(source), maxLength: lengthLimit(limits, source.length) });
+  return sources.map(read).map(({ source, maxLength }) => search(model, source, { maxLength })[0].ids);
+}"""
+STAGE = """async ([trained, stage, source, target]) => {
+  const { readModel } = window.engine;
+  const model = await readModel(stage, await readModel(trained));
+  const state = model.begin(model.encode(source));
+  return target.map((id) => Array.from(model.next(state, id).logits));
+}"""
+
+
+@pytest.mark.parametrize("bits", [0, 1, 3])
+@pytest.mark.parametrize("variant", ["tie_embeddings", "share_layers", "position=learned"])
+def test_an_earlier_stage_is_told_from_the_trained_model(tab, variant: str, bits: int) -> None:
+    options = replace(SMALL, **VARIANTS[variant])
+    trained, other = model_of(options), model_of(options)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape)).mul_(0.8)
+    shown = hold(trained, 14)
+    told = hold(other, bits, trained=rounded(trained, shown))
+    found = torch.tensor(tab.evaluate(STAGE, [pack(trained, shown), pack(other, told), SOURCE, TARGET]))
+    assert (found - logits_of(rounded(other, told), SOURCE, TARGET)).abs().max() < 1e-5
+    before = dict(trained.named_parameters())
+    for name, own in other.named_parameters():
+        found = rounded(other, told).get_parameter(name)
+        assert found.norm().item() == pytest.approx(own.norm().item(), rel=0.15)
+        assert (bits == 0 and own.ndim > 1) or (found - own).norm() < (before[name] - own).norm()
+
+
 @pytest.mark.parametrize("damage", [lambda text: text[:-6], lambda text: "~~" + text[2:], lambda text: text + text])
-def test_damaged_weights_are_refused(tab, damage: Callable[[str], str]) -> None:
-    packed = pack(model_of(SMALL), 16)
-    packed["data"] = damage(packed["data"])
+@pytest.mark.parametrize("part", ["high", "low"])
+def test_damaged_weights_are_refused(tab, part: str, damage: Callable[[str], str]) -> None:
+    model = packed(model_of(SMALL), 16)
+    model[part] = damage(model[part])
     why = "async (packed) => { try { await window.engine.readModel(packed); } catch (error) { return error.message; } }"
-    assert tab.evaluate(why, packed).startswith("the weights in this page")
+    if part == "high" or len(model[part]) != len(packed(model_of(SMALL), 16)[part]):  # the low bits have no checksum
+        assert tab.evaluate(why, model).startswith("the weights in this page")
 
 
 SEARCH = """async ([packed, sources, limits, options]) => {
@@ -210,7 +276,7 @@ def test_searches_find_what_python_finds(tab, position: Position, beam_size: int
         expected = [best for best, *_ in decode_sentences(model, sources, limit=limit, options=decode)]
         limits = {"ratio": 1.3, "slack": 4, "floor": 0, "asked": None, "cap": cap}
         how = {"beamSize": beam_size, "lengthPenalty": penalty}
-        found = [best for best, *_ in tab.evaluate(SEARCH, [pack(model, 32), given, limits, how])]
+        found = [best for best, *_ in tab.evaluate(SEARCH, [packed(model, 32), given, limits, how])]
         assert [(best["ids"], best["ended"]) for best in found] == [(best.ids, best.ended) for best in expected]
         for best, other in zip(found, expected, strict=True):
             assert best["logProb"] == pytest.approx(other.score, abs=1e-4)
@@ -239,10 +305,56 @@ def test_a_trained_model_writes_what_it_writes_in_python(
     expected = [best for best, *_ in decode_sentences(trained.model, sources, limit=limit, options=decode)]
     how = {"beamSize": beam_size, "lengthPenalty": 1}
     given = [[*source, 2] for source in sources]
-    found = [best for best, *_ in tab.evaluate(SEARCH, [pack(trained.model, bits), given, vars(limit), how])]
+    found = [best for best, *_ in tab.evaluate(SEARCH, [packed(trained.model, bits), given, vars(limit), how])]
     assert [best["ids"] for best in found] == [best.ids for best in expected]
     right = sum(best.ids == source for best, source in zip(expected, sources, strict=True))
     assert number / 4 < right < number, "neither a model that knows nothing nor one that knows all"
+
+
+def page_of(
+    run: Path, file: Path, *, float32: bool = False, stages: bool | None = None
+) -> tuple[dict, dict[str, dict]]:
+    """The page's data, and the model of each stage as it stands in it."""
+    kind = AttentionFormat.playground
+    attention(AttentionOptions(format=kind, ckpt=str(run), output=str(file), float32=float32, stages=stages))
+    html = file.read_text(encoding="utf-8")
+    data, weights = (re.search(rf'id="{name}">(.*?)</script>', html, re.DOTALL) for name in ("log", "weights"))
+    assert data is not None and weights is not None
+    data, texts = json.loads(data[1]), weights[1].split("\n")
+    parts = zip(data["stages"], texts[::2], texts[1::2], strict=True)
+    return data, {own["name"]: {**data["model"], "bits": own["bits"], "high": a, "low": b} for own, a, b in parts}
+
+
+@pytest.mark.slow
+def test_pages_of_the_default_run_answer_as_python_does(tab, tmp_path: Path) -> None:
+    run, file = tmp_path / "run", tmp_path / "play.html"
+    train_run(compose_options("train", [f"run_dir={run}", "trainer.max_steps=200", "logger=none"]))
+    trained = load(str(run))
+    rows = (run / "evaluation" / "test.tsv").read_text(encoding="utf-8").split("\n")[1:201]
+    sources = trained.source_tokenizer.encode_batch(row.split("\t")[0] for row in rows)
+    expected = [best.ids for best, *_ in decode_sentences(trained.model, sources, limit=trained.length_limit)]
+    given = [[*source, 2] for source in sources]
+    pairs = [(source, [1, *target]) for source, target in zip(given, expected, strict=True)]
+    exact = deepcopy(trained.model).double()
+    for float32, model, most in ((True, exact, 1e-5), (False, trained.model, 1e-3)):  # Python's float32 sums lose 2e-5
+        data, models = page_of(run, file, float32=float32)
+        greedy = {"beamSize": 1, "lengthPenalty": 1}
+        found = tab.evaluate(SEARCH, [models["trained"], given, data["limits"], greedy])
+        assert [best["ids"] for best, *_ in found] == expected
+        for (source, target), logits in zip(pairs, tab.evaluate(MANY, [models["trained"], pairs]), strict=True):
+            assert (torch.tensor(logits) - logits_of(model, source, target)).abs().max() < most
+    assert file.stat().st_size < 3_000_000 and {"untrained", "trained"} <= {*models}
+    data, models = page_of(run, file, stages=True)
+    steps = [stage["step"] for stage in data["stages"]]
+    assert [*models] == ["untrained", "half-trained", "trained"] and {*steps[:2]} <= {
+        *KeptWeights(run / "attention").steps
+    }
+    right = []
+    for model in models.values():
+        found = tab.evaluate(STAGE_SEARCH, [models["trained"], model, given[:50], data["limits"]])
+        near = [Levenshtein.normalized_similarity(*pair) for pair in zip(found, expected, strict=False)]
+        right.append(sum(near) / len(near))
+    assert right[0] < 0.3 < right[1] < 0.95 < right[2]
 
 
 TOKENIZE = """([state, texts, lists]) => {

@@ -135,6 +135,7 @@ WRONG = [  # part, what stands there, what is said
     (f"{ABOUT}/length_ratio", float("nan"), "length_ratio (nan)"),
     (f"{ABOUT}/length_ratio", 1e300, "length_ratio (1e+300)"),
     (f"{ABOUT}/length_floor", 2**40, "length_floor (1099511627776)"),
+    (f"{ABOUT}/longest_source", "9", "longest_source ('9')"),
     (WEIGHTS, [1], "state_dict"),
     (WEIGHTS, GONE, "state_dict"),
     (WEIGHTS, {}, "0 weights for"),

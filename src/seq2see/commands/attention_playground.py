@@ -13,6 +13,7 @@ from seq2see.maps.playground import Sentence, Stage, render
 from seq2see.options import AttentionOptions
 
 NUM_WRONG, NUM_OOD = 3, 1  # outputs of the run's evaluation that are examples too
+MOST_BYTES = 3_000_000  # of a page with earlier stages, if these are not asked for
 MOST_MEASURED = 200  # test sentences on which the loss of quality is measured
 
 
@@ -48,19 +49,23 @@ def playground_of(options: AttentionOptions, given: Sequence[Given] | None) -> t
         lines = [] if run is None else list(_sentences_of(run))
     if not lines:
         raise ValueError("input: the run has logged no maps and scored no pairs: give a file of sentences, input=FILE")
-    stages = _stages(trained, run) if options.stages and run is not None else []
+    kept = [] if options.stages is False or run is None else _stages(trained, run)
     tested = [] if run is None else [source for source, *_ in islice(_rows(run, "test"), MOST_MEASURED)]
-    content, quality = render(
+    content, quality, stages = render(
         trained,
         lines=lines,
         measured=tested,
         title=str(options.ckpt) if run is None else run.name,
-        stages=stages,
+        stages=kept,
         float32=options.float32,
+        max_bytes=MOST_BYTES if options.stages is None else None,
     )
     notes = [f"  {len(content.encode()) / 1e6:.1f} megabytes, {quality}"]
     if stages:
         notes.append(f"  with the model as it was after {' and '.join(str(stage.step) for stage in stages)} steps")
+    if left_out := kept[len(stages) :]:
+        names = " and ".join(stage.name for stage in left_out)
+        notes.append(f"  without the {names} model, which would need more than 3 megabytes: stages=true holds it too")
     return content, "\n".join(notes)
 
 

@@ -70,6 +70,7 @@ class Content:
     target_tokenizer: Tokenizer
     length_ratio: float  # this and the next of `LengthLimit`
     length_floor: int
+    longest_source: int  # tokens of the longest training source, EOS included; 0: not known
     step: int  # optimiser steps done
 
     @property
@@ -180,8 +181,9 @@ def _content(file: Path, values: Any) -> Content:
         target = source.without_tags() if state is None else Tokenizer.from_state(state)
     ratio = _number("length_ratio", about.get("length_ratio"), float, MOST_RATIO)
     floor = _number("length_floor", about.get("length_floor", 0), int, LARGEST)  # earlier checkpoints have none
+    longest = _number("longest_source", about.get("longest_source", 0), int, LARGEST)
     step = _number("global_step", values.get("global_step"), int, LARGEST)
-    content = Content(file, values, options, source, target, ratio, int(floor), int(step))
+    content = Content(file, values, options, source, target, ratio, int(floor), int(longest), int(step))
     with _part("state_dict", by):
         _check_weights(content)
     return content

@@ -64,6 +64,7 @@ class TranslationModel:
     target_tokenizer: Tokenizer
     length_limit: LengthLimit  # how long a translation may get
     model: Transformer
+    longest_source: int = 0  # tokens of the longest source that it was trained on, EOS included; 0: not known
     step: int = 0  # optimiser steps that made its weights
     path: Path | None = None  # the checkpoint's file, if it came from one
     ensemble: Ensemble | None = None  # of this model, the first, and others, if they are used as one
@@ -162,6 +163,7 @@ class TranslationModel:
             "target_tokenizer": None if shared else self.target_tokenizer.state(),
             "length_ratio": self.length_limit.ratio,
             "length_floor": self.length_limit.floor,
+            "longest_source": self.longest_source,
         }
 
 
@@ -189,7 +191,9 @@ def load(path: str | Sequence[str], *, average: int | None = None) -> Translatio
     model.load_state_dict(weights)
     limit = LengthLimit(content.length_ratio, floor=content.length_floor)
     limit = bounded(limit, content.options.decode, content.options.model)
-    return TranslationModel(content.options, *content.tokenizers, limit, model.eval(), content.step, file)
+    return TranslationModel(
+        content.options, *content.tokenizers, limit, model.eval(), content.longest_source, content.step, file
+    )
 
 
 def as_one(models: Sequence[TranslationModel]) -> TranslationModel:

@@ -255,7 +255,9 @@ class AttentionOptions:
     step: int | None = None  # of a run's log; None: the last one that is stored
     norms: bool = False  # norm-weighted maps in the place of weights
     float32: bool = False  # a playground's weights as they are, in twice the room
-    stages: bool = True  # a playground also holds the model before training and half-way
+    stages: bool | None = (
+        None  # a playground holds the model before training and half-way too; None: within 3 megabytes
+    )
     gold: str | None = None  # a file of true links: those of `hypothesis` are scored
     hypothesis: str | None = None  # a file of links, or what translate.py writes as tsv or jsonl
     reverse: str | None = None  # the same of the other direction

@@ -99,7 +99,9 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Trainin
     # files the test targets stay unseen, and those that are longer are counted when they are scored.
     for pairs in (train, valid, *(tests if is_generated else ())):
         limit = limit.covering(pairs.source_lengths, pairs.target_lengths)
+    longest = int(train.source_lengths.max(initial=0))
     if known is not None:
+        longest = max(longest, known.longest_source)
         limit = replace(limit, ratio=max(limit.ratio, known.length_ratio), floor=max(limit.floor, known.length_floor))
 
     torch.manual_seed(options.seed)
@@ -120,7 +122,9 @@ def prepare(options: TrainOptions, *, goes_on: Content | None = None) -> Trainin
         valid=valid,
         valid_pairs=valid_pairs,
         budget=_budget(options.trainer, options.data, options.seed, train),
-        trained=TranslationModel(options, source, target, bounded(limit, options.decode, options.model), model),
+        trained=TranslationModel(
+            options, source, target, bounded(limit, options.decode, options.model), model, longest
+        ),
         telling_scores=telling_scores(corpus.facts, options.training.select),
         facts=corpus.facts,
         digests=corpus.digests,

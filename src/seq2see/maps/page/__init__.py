@@ -249,7 +249,15 @@ def pack(maps: Iterable[NDArray]) -> str:
     return base64.b64encode(zlib.compress(cells, 9)).decode("ascii")
 
 
-def assemble(template: Path, *, scripts: Sequence[Path], styles: Sequence[Path], title: str, data: object) -> str:
+def assemble(
+    template: Path,
+    *,
+    scripts: Sequence[Path],
+    styles: Sequence[Path],
+    title: str,
+    data: object,
+    texts: Mapping[str, str] | None = None,
+) -> str:
     """A page of one file that fetches nothing and runs nothing but its own script, as HTML text.
 
     Args:
@@ -258,6 +266,7 @@ def assemble(template: Path, *, scripts: Sequence[Path], styles: Sequence[Path],
         styles: joined into one.
         title: what the browser's tab shows.
         data: for the script, as JSON that cannot end the element which holds it, whatever a token contains.
+        texts: for further marks, without any `<`.
     """
     script, style = ("\n".join(file.read_text(encoding="utf-8") for file in files) for files in (scripts, styles))
     script = "(() => {\n'use strict';\n" + script + "\n})();\n"
@@ -267,7 +276,7 @@ def assemble(template: Path, *, scripts: Sequence[Path], styles: Sequence[Path],
     )
     block = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c").replace(">", "\\u003e")
     title = html.escape(title, quote=False)
-    parts = {"policy": policy, "title": title, "style": style, "data": block, "script": script}
+    parts = {"policy": policy, "title": title, "style": style, "data": block, "script": script, **(texts or {})}
     return re.sub(r"\{\{(\w+)\}\}", lambda mark: parts[mark[1]], template.read_text(encoding="utf-8"))
 
 

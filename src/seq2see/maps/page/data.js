@@ -54,9 +54,12 @@ function unpack(log, { stepIndex, example }, variant) {
   return log.unpacked.get(mark);
 }
 
-async function inflate(base64) {
+function inflate(base64) {
   const text = atob(base64);
-  const bytes = Uint8Array.from({ length: text.length }, (_, i) => text.charCodeAt(i));
+  return inflated(Uint8Array.from({ length: text.length }, (_, i) => text.charCodeAt(i)));
+}
+
+async function inflated(bytes) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }

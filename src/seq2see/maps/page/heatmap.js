@@ -270,7 +270,7 @@ function createHeatmap(surface, canvas, app) {
     let sum = 0;
     for (let k = low; k <= high; k += 1) sum += cellValue(view.shown, row, k);
     const visible = isVisible(view.shown, row, low);
-    readout.textContent = !visible ? 'hidden' : view.shown.signed ? signedFigure(sum) : figure(sum);
+    readout.textContent = !visible ? view.hiddenWord ?? 'hidden' : view.shown.signed ? signedFigure(sum) : figure(sum);
     Object.assign(readout.style, { width: `${shape.left - 12}px`, top: `${shape.top - 30}px` });
   }
 

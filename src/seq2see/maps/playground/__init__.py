@@ -1,17 +1,18 @@
 """The playground: one HTML file that holds a trained model and runs it in the reader's browser."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from seq2see.data import EncodedPairs
+from seq2see.data import Batch, EncodedPairs
 from seq2see.data.encoded import Texts
 from seq2see.decoding import TranslationModel, decode_sentences
 from seq2see.maps.page import FOLDER as PAGE
 from seq2see.maps.page import assemble
-from seq2see.maps.playground.weights import largest_logit_difference, pack, rounded
+from seq2see.maps.playground.weights import Held, allotted, hold, logit_differences, pack, rounded
 from seq2see.transformer import Transformer
 
 FOLDER = Path(__file__).parent
@@ -21,10 +22,10 @@ SCRIPTS = [*ENGINE, *(PAGE / name for name in ("colour.js", "labels.js", "heatma
 SCRIPTS += [FOLDER / f"{name}.js" for name in ("tour", "answers", "stops", "address", "panels", "play")]
 STYLES = [PAGE / "viewer.css", FOLDER / "playground.css"]
 
-BITS = range(14, 23)  # of the weights of a trained model: the fewest that lose no more than this
-MOST_LOST = 1e-3  # of a logit, on the sentences that it is measured on
-BITS_BEFORE = {"untrained": 4}  # of random weights; of every other stage:
-STAGE_BITS = 8
+MOST_LOST = 1e-3  # of a logit of the trained model, on the sentences that it is measured on; then the fewest bits:
+BITS = [quarters / 4 for quarters in range(12 * 4, 22 * 4)]  # a weight, in the mean
+STAGE_BITS = {"untrained": 0}  # random numbers; of every other stage:
+LIKE_TRAINED = 1
 
 
 class Sentence(NamedTuple):
@@ -48,7 +49,7 @@ class Stage(NamedTuple):
 class Quality(NamedTuple):
     """What the numbers in the page have lost."""
 
-    bits: int  # of each weight, more or less
+    bits: float  # of each weight, in the mean
     largest_logit_difference: float  # to the model itself, on what it writes
     sentences: int  # on which it was measured
 
@@ -56,8 +57,8 @@ class Quality(NamedTuple):
         if self.bits == 32:
             return "32 bits a weight: the model itself"
         return (
-            f"{self.bits} bits a weight: no logit is more than {self.largest_logit_difference:.2g} from the model's, "
-            f"on {self.sentences} sentences"
+            f"{self.bits:.1f} bits a weight: no logit is more than {self.largest_logit_difference:.2g} from the "
+            f"model's, on {self.sentences} sentences"
         )
 
 
@@ -69,16 +70,18 @@ def render(
     title: str,
     stages: Sequence[Stage] = (),
     float32: bool = False,
-) -> tuple[str, Quality]:
-    """The page as HTML text, to be written as UTF-8, and what its numbers have lost.
+    max_bytes: int | None = None,
+) -> tuple[str, Quality, Sequence[Stage]]:
+    """The page as HTML text, to be written as UTF-8, what its numbers have lost, and the stages that it shows.
 
     Args:
         trained: the model and its tokenizers; its decoding options are what the page begins with.
         lines: sentences to begin with, at least one.
         measured: more sentences, on which the loss is measured too.
         title: what the browser's tab shows.
-        stages: the same model earlier in its training, the earliest first, held in few bits a weight.
+        stages: the same model earlier in its training, the earliest first, told in few bits a weight.
         float32: hold the weights of the trained model as they are, in twice the room.
+        max_bytes: with a larger page the latest stages are left out, though never the trained model.
 
     Raises:
         ValueError: there is no sentence, or the model is an ensemble.
@@ -87,20 +90,44 @@ def render(
         raise ValueError("a playground holds one model, and several are given: name one run in ckpt=")
     if not lines:
         raise ValueError("a playground needs a sentence to begin with: give at least one line")
-    quality = _quality(trained, [*(line.source for line in lines), *measured], float32=float32)
+    held, quality = _quality(trained, [*(line.source for line in lines), *measured], float32=float32)
+    shown = rounded(trained.model, held)
+    packed = []
+    for stage in stages:
+        bits = STAGE_BITS.get(stage.name, LIKE_TRAINED)
+        packed.append((*stage[:3], pack(stage.model, hold(stage.model, bits, trained=shown))))
+    last = ("trained", trained.step, {}, pack(trained.model, held))
+    while True:
+        page = _assembled(trained, lines, title, [*packed, last], quality)
+        if not packed or max_bytes is None or len(page.encode()) <= max_bytes:
+            return page, quality, stages[: len(packed)]
+        packed.pop()
+
+
+def _assembled(
+    trained: TranslationModel,
+    lines: Sequence[Sentence],
+    title: str,
+    stages: Sequence[tuple[str, int, Mapping[str, float], Mapping[str, Any]]],
+    quality: Quality,
+) -> str:
     decode = trained.options.decode.filled()
     limit = trained.length_limit
-    cards = [(*stage[:3], pack(stage.model, BITS_BEFORE.get(stage.name, STAGE_BITS))) for stage in stages]
-    cards.append(("trained", trained.step, {}, pack(trained.model, quality.bits)))
+    *_, (*_, whole) = stages
     data: dict[str, Any] = {
         "title": title,
         "source": trained.source_tokenizer.state(),
         "target": trained.target_tokenizer.state(),
-        "stages": [dict(zip(("name", "step", "scores", "model"), card, strict=True)) for card in cards],
+        "model": {name: whole[name] for name in ("options", "positions", "tensors")},
+        "stages": [
+            {"name": name, "step": step, "scores": scores, "bits": model["bits"]}
+            for name, step, scores, model in stages
+        ],
         "limits": {
             **{name: getattr(limit, name) for name in ("ratio", "slack", "floor", "asked", "cap")},
             "source": trained.source_limit[0],
         },
+        "longest": trained.longest_source,
         "decode": {"beam_size": decode.beam_size, "length_penalty": decode.length_penalty},
         "examples": [line._asdict() for line in lines],
         "quality": {
@@ -109,20 +136,30 @@ def render(
             "sentences": quality.sentences,
         },
     }
-    return assemble(FOLDER / "playground.html", scripts=SCRIPTS, styles=STYLES, title=title, data=data), quality
+    weights = "\n".join(model[part] for *_, model in stages for part in ("high", "low"))
+    template = FOLDER / "playground.html"
+    return assemble(template, scripts=SCRIPTS, styles=STYLES, title=title, data=data, texts={"weights": weights})
 
 
-def _quality(trained: TranslationModel, lines: Sequence[str], *, float32: bool) -> Quality:
+def _quality(trained: TranslationModel, lines: Sequence[str], *, float32: bool) -> tuple[list[Held], Quality]:
     if float32:
-        return Quality(32, 0.0, len(lines))
+        return hold(trained.model, 32), Quality(32, 0.0, len(lines))
+    batches, model = _batches(trained, lines), trained.model
+    bits_of = allotted(model, batches[::4])
+
+    def lost(mean: float) -> float:
+        return logit_differences(model, rounded(model, hold(model, bits_of(mean))), batches)[1]
+
+    fewest = bisect_left(BITS, True, hi=len(BITS) - 1, key=lambda mean: lost(mean) <= MOST_LOST)
+    mean = BITS[fewest]
+    return hold(model, bits_of(mean)), Quality(mean, lost(mean), len(lines))
+
+
+def _batches(trained: TranslationModel, lines: Sequence[str]) -> list[Batch]:
+    """Sources and what the model writes."""
     most = trained.source_limit[0] - 1
     sources = [ids[:most] for ids in trained.source_tokenizer.encode_batch(lines)]
     found = decode_sentences(trained.model, sources, limit=trained.length_limit)
     pairs = EncodedPairs(Texts.of(sources), Texts.of([best.ids for best, *_ in found]), ids=np.arange(len(lines)))
     order = np.argsort([len(ids) for ids in sources], kind="stable")
-    batches = [pairs.batch(order[begin : begin + 32]) for begin in range(0, len(order), 32)]
-    for bits in BITS:
-        lost = largest_logit_difference(trained.model, rounded(trained.model, bits), batches)
-        if lost <= MOST_LOST:
-            break
-    return Quality(bits, lost, len(lines))
+    return [pairs.batch(order[begin : begin + 32]) for begin in range(0, len(order), 32)]

@@ -67,8 +67,9 @@ function readAddress(address, { language }) {
   const parts = new URLSearchParams(address.replace(/^#/, ''));
   const state = { ...firstState(), language };
   const number = (name) => Number(parts.get(name)) - 1;
+  const isMeant = (name) => parts.has(name) && (CHOICES[name]?.includes(parts.get(name)) ?? true);
   const list = (name) => (parts.get(name) || '').split(' ').filter(Boolean);
-  for (const name of ['text', ...Object.keys(CHOICES)]) if (parts.has(name)) state[name] = parts.get(name);
+  for (const name of ['text', ...Object.keys(CHOICES)]) if (isMeant(name)) state[name] = parts.get(name);
   for (const name of ['layer', 'head', 'rank']) if (parts.has(name)) state[name] = number(name);
   if (parts.has('step')) state.stage = Math.max(0, data.stages.findLastIndex(({ step }) => step === Number(parts.get('step'))));
   if (parts.has('beam')) state.beam = Number(parts.get('beam'));

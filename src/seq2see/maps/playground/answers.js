@@ -5,6 +5,7 @@
 const data = JSON.parse(byId('log').textContent);
 const tokenizers = { source: createTokenizer(data.source), target: createTokenizer(data.target) };
 const lastStage = data.stages.length - 1;
+const texts = byId('weights').textContent.split('\n'); // of each stage two
 const models = new Map();
 const answers = new Map();
 const MOST_ANSWERS = 80;
@@ -13,8 +14,15 @@ const clamp = (value, low, high) => Math.min(high, Math.max(low, Math.round(Numb
 const pause = () => new Promise((resolve) => { setTimeout(resolve, 0); });
 
 function modelOf(stage) {
-  if (!models.has(stage)) models.set(stage, readModel(data.stages[stage].model));
+  if (!models.has(stage)) models.set(stage, readStage(stage));
   return models.get(stage);
+}
+
+// An earlier stage is told from the trained model.
+async function readStage(stage) {
+  const [high, low] = texts.slice(2 * stage, 2 * stage + 2);
+  const trained = stage < lastStage ? await modelOf(lastStage) : null;
+  return readModel({ ...data.model, bits: data.stages[stage].bits, high, low }, trained);
 }
 
 // A question without changes, to the trained model.

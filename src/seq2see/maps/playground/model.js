@@ -4,52 +4,69 @@
 
 const UNCHANGED = { off: new Set(), forced: [], hidden: new Set() };
 
-// The model in a block of data as weights.py packs it. Throws where it is damaged.
-async function readModel(packed) {
-  const bytes = bytesOf(packed.data);
+const DRAWN = 16; // bits of a number that does not travel
+
+// The model in a block of data as weights.py packs it, perhaps told from the trained one. Throws where it is damaged.
+async function readModel(packed, trained = null) {
+  const low = bytesOf(packed.low);
+  const high = await inflated(bytesOf(packed.high)).catch(() => { throw new Error('the weights in this page are damaged'); });
   const tensors = new Map();
-  let at = 0;
-  const take = (count, bits) => { // whole numbers, whose lowest bits stand together, then the second lowest, ...
+  let [atHigh, atLow, numDrawn] = [0, 0, 0];
+  const take = (count, bits) => { // the highest eight bits of each, if there are so many, then all lowest, all second lowest, ...
+    const [numHigh, numLow] = bits < 8 ? [0, bits] : [count, bits - 8];
     const size = Math.ceil(count / 8);
-    if (at + bits * size > bytes.length) throw new Error('the weights in this page are cut short');
-    const numbers = new Uint32Array(count);
-    for (let bit = 0; bit < bits; bit += 1, at += size) {
-      for (let i = 0; i < count; i += 1) numbers[i] |= ((bytes[at + (i >> 3)] >> (i & 7)) & 1) << bit;
+    if (atHigh + numHigh > high.length || atLow + numLow * size > low.length) throw new Error('the weights in this page are cut short');
+    const numbers = Uint32Array.from({ length: count }, (_, i) => (numHigh ? high[atHigh + i] << numLow : 0));
+    for (let bit = 0; bit < numLow; bit += 1, atLow += size) {
+      for (let i = 0; i < count; i += 1) numbers[i] |= ((low[atLow + (i >> 3)] >> (i & 7)) & 1) << bit;
     }
+    atHigh += numHigh;
     return numbers;
   };
-  for (const { names, shape, bits } of packed.tensors) {
+  const draw = (count) => Uint32Array.from({ length: count }, () => drawn(numDrawn++));
+  packed.tensors.forEach(({ names, shape }, place) => {
+    const bits = packed.bits[place];
     const count = shape.reduce((product, size) => product * size, 1);
     const width = shape[shape.length - 1];
-    const scales = bits === 32 ? null : new Float32Array(take(count / width, 32).buffer);
-    const numbers = take(count, bits);
-    const values = scales
-      ? Float32Array.from(numbers, (number, i) => (number - 2 ** (bits - 1)) * scales[Math.floor(i / width)])
-      : new Float32Array(numbers.buffer);
+    const floats = () => new Float32Array(take(count / width, 16).map((short) => short << 16).buffer);
+    let values;
+    if (bits === 32) values = new Float32Array(take(count, 32).buffer);
+    else {
+      const base = bits && trained ? trained.tensors.get(names[0]) : null;
+      const along = base && floats();
+      const scales = floats();
+      const middle = (2 ** (bits || DRAWN) - 1) / 2;
+      values = Float32Array.from(bits ? take(count, bits) : draw(count), (number, i) => {
+        const row = Math.floor(i / width);
+        return (number - middle) * scales[row] + (base ? along[row] * base[i] : 0);
+      });
+    }
     for (const name of names) tensors.set(name, values);
-  }
-  if (at + 1 < bytes.length) throw new Error('the weights in this page do not fit their model');
-  return new Model(packed, tensors);
+  });
+  if (atHigh !== high.length || atLow !== low.length) throw new Error('the weights in this page do not fit their model');
+  return new Model({ ...packed, tensors });
 }
 
-// Two characters hold thirteen bits, the lowest first.
+// A number as if drawn evenly, from its place.
+function drawn(place) {
+  let number = place;
+  for (const [shift, factor] of [[16, 0x85ebca6b], [13, 0xc2b2ae35], [16, 1]]) number = Math.imul(number ^ (number >>> shift), factor);
+  return number >>> (32 - DRAWN);
+}
+
+// A character holds seven bits, the lowest first.
 function bytesOf(text) {
-  const digits = Array.from({ length: 95 }, (_, code) => String.fromCharCode(code + 32)).filter((character) => !'"<>\\'.includes(character));
-  const digitOf = new Map(digits.map((character, digit) => [character.charCodeAt(0), digit]));
-  const bytes = new Uint8Array(Math.floor((text.length * 13) / 16));
-  let held = 0;
-  let numHeld = 0;
-  for (let i = 0, at = 0; i < text.length; i += 2) {
-    const number = digitOf.get(text.charCodeAt(i)) * digits.length + digitOf.get(text.charCodeAt(i + 1));
-    if (!(number < 2 ** 13)) throw new Error('the weights in this page are damaged');
-    held |= number << numHeld;
-    for (numHeld += 13; numHeld >= 8; numHeld -= 8, held >>= 8) bytes[at++] = held;
+  const bytes = new Uint8Array(Math.floor((text.length * 7) / 8));
+  let [held, numHeld] = [0, 0];
+  for (let i = 0, at = 0; i < text.length; i += 1) {
+    held |= (text.charCodeAt(i) & 127) << numHeld;
+    for (numHeld += 7; numHeld >= 8; numHeld -= 8, held >>= 8) bytes[at++] = held;
   }
   return bytes;
 }
 
 class Model {
-  constructor({ options, positions }, tensors) {
+  constructor({ options, positions, tensors }) {
     const named = (name) => ({ weight: tensors.get(`${name}.weight`), bias: tensors.get(`${name}.bias`) });
     const attention = (name, kind, layer) => ({
       kind,
@@ -68,6 +85,7 @@ class Model {
     });
     const scheme = (kind) => ({ ...positions[kind], table: tensors.get(`${kind}_positions.table.weight`), turns: [] });
     this.options = options;
+    this.tensors = tensors;
     this.width = options.d_model;
     this.heads = options.num_heads;
     this.layers = { encoder: options.num_encoder_layers, decoder: options.num_decoder_layers, cross: options.num_decoder_layers };

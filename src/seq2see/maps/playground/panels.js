@@ -24,7 +24,7 @@ function drawWords({ state }) {
   byId('look').title = say('lookTitle');
   byId('keys').replaceChildren(...say('keys').map(([key, what]) => element('div', {}, element('dt', {}, key), element('dd', {}, what))));
   const { bits, largestLogitDifference, sentences } = data.quality;
-  byId('quality').textContent = say('quality', bits, Number(largestLogitDifference.toPrecision(2)), sentences);
+  byId('quality').textContent = say('quality', Number(bits.toFixed(1)), Number(largestLogitDifference.toPrecision(2)), sentences);
   drawTheme();
 }
 
@@ -205,7 +205,7 @@ function drawPlate(view, app, plate) {
   keepingFocus(byId('scale'), () => segments(byId('scale'), CHOICES.scale.map((name) => [name, say(name)]), state.scale, pick('scale')));
   byId('legend').replaceChildren(legend(view.shown, state.scale));
   byId('marks').replaceChildren(...(view.judged ? [markKey(say('forcedMark'))] : []));
-  plate.draw({ ...view, axisTitles: axisTitlesOf(state) });
+  plate.draw({ ...view, axisTitles: axisTitlesOf(state), hiddenWord: say('hidden') });
   byId('plate').setAttribute('aria-label', byId('plate-title').textContent);
 }
 

@@ -59,6 +59,7 @@ function createApp() {
       turn += 1; // what is being drawn is not waited for
       mark('turn', turn);
       clearTimeout(timer);
+      drawWords({ state });
       drawTour({ state }, found.get(tour));
       if (!found.has(tour)) found.set(tour, await STOPS[tour]());
       if (state.tour !== tour) return null; // gone on
@@ -75,6 +76,7 @@ function createApp() {
     const mine = turn;
     mark('turn', mine);
     clearTimeout(timer);
+    drawWords({ state });
     try {
       const next = await makeView(state);
       if (mine !== turn) return;
@@ -84,9 +86,8 @@ function createApp() {
       show({ ...next, revealed: revealed >= next.labels.length ? Infinity : revealed });
     } catch (error) {
       if (mine !== turn) return;
-      drawWords({ state });
       byId('failure').hidden = false;
-      byId('failure').textContent = say('failed', error.message);
+      byId('failure').textContent = say('failed', say('reasons')[error.message] ?? error.message);
       mark('settled', mine);
       if (!(error instanceof RangeError) && !/half a character/.test(error.message)) throw error;
     }
@@ -97,7 +98,6 @@ function createApp() {
     clearTimeout(timer);
     view = next;
     app.widths.stage = plateWidth();
-    drawWords(view);
     drawTour(view, found.get(state.tour));
     drawEntry(view, app);
     drawChoices(view);

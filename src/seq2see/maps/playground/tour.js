@@ -31,6 +31,7 @@ const WORDS = {
     showsLabel: 'The map shows', this: 'this', difference: 'difference',
     scaleLabel: 'Scale of colours', linear: '0 to 1', sqrt: 'root', row: 'by row', largest: 'row\u2019s largest',
     plateKeys: 'Arrow keys move the chosen cell; Enter makes its row look only there.',
+    zoom: 'Size of the map', smaller: 'Smaller', fit: 'fit', larger: 'Larger', hidden: 'hidden',
     reading: 'The chosen cell',
     at: (label) => `at ${q(label)}`, predicting: (label) => `when predicting ${q(label)}`, afterReading: (label) => `when reading ${q(label)}`,
     goes: (head, when, share, key) => `${head}: ${when}, ${share} of the attention goes to ${q(key)}.`,
@@ -48,15 +49,15 @@ const WORDS = {
     sayOutput: (text) => `Output: ${text}`,
     on: 'on', off: 'off',
     tooLong: (length, most) => `this source has ${length} tokens with its end, and the model reads at most ${most}`,
-    failed: (reason) => `The model cannot answer: ${reason}.`,
+    failed: (reason) => `The model cannot answer: ${reason}.`, reasons: {},
     notesTitle: 'What runs here, and how exactly',
     quality: (bits, difference, sentences) => (bits === 32
       ? `The weights in this file are those of the trained model, in 32 bits.`
       : `The weights in this file have about ${bits} bits each: over ${one(sentences, 'sentence')}, no score (logit) of a next token moves by more than ${difference} through that.`)
-      + ' Earlier stages are held in fewer bits. Nothing is fetched and nothing leaves this page.',
+      + ' Of an earlier stage this file only tells on which side of the trained weights its own lie, and how far off in the mean; before training they are random numbers, drawn anew. Nothing is fetched and nothing leaves this page.',
     notesChanges: 'A head that is off adds nothing to its layer. A row that is made to look elsewhere puts all of its weight there. An unseen word stays in the sentence, but no head of the encoder or of cross-attention may look at it; a removed one was never there.',
     notesAttention: 'Attention is where a head reads from, not the reason for an output. What changes when you change it comes nearer to a reason, and even that is a lower bound where heads stand in for each other.',
-    keysTitle: 'Keys', keys: [['arrows', 'in the map: the chosen cell; among heads, words and tokens: the next one'], ['Enter', 'in the map: this row looks only here'], ['Tab', 'to everything else'], ['Esc', 'choose nothing']],
+    keysTitle: 'Keys', keys: [['arrows', 'in the map: the chosen cell; among heads, words and tokens: the next one'], ['Enter', 'in the map: this row looks only here'], ['+ \u2212 0', 'in the map: its size'], ['Tab', 'to everything else'], ['Esc', 'choose nothing']],
     theme: { '': 'Auto', light: 'Light', dark: 'Dark' }, themeLabel: (name) => `Colours: ${name}`,
     looking: 'Looking for an example \u2026', stop: (at, of) => `Stop ${at} of ${of}`,
   },
@@ -85,6 +86,7 @@ const WORDS = {
     showsLabel: '图中显示', this: '当前', difference: '变化',
     scaleLabel: '颜色刻度', linear: '0 到 1', sqrt: '开方', row: '按行', largest: '该行最大值',
     plateKeys: '方向键移动所选的格子；按回车，让这一行只看这里。',
+    zoom: '图的大小', smaller: '缩小', fit: '合适', larger: '放大', hidden: '看不到',
     reading: '所选的格子',
     at: (label) => `在${q(label)}处`, predicting: (label) => `要写${q(label)}时`, afterReading: (label) => `读到${q(label)}时`,
     goes: (head, when, share, key) => `${head}：${when}，有 ${share} 的注意力落在${q(key)}上。`,
@@ -103,14 +105,18 @@ const WORDS = {
     on: '开', off: '关',
     tooLong: (length, most) => `输入连同结束符有 ${length} 个词元，模型最多读 ${most} 个`,
     failed: (reason) => `模型答不了：${reason}。`,
+    reasons: {
+      'the text holds half a character': '文字里有半个字符', 'the weights in this page are damaged': '页面里的权重已损坏',
+      'the weights in this page are cut short': '页面里的权重不完整', 'the weights in this page do not fit their model': '页面里的权重与模型对不上',
+    },
     notesTitle: '这里运行的是什么，有多准',
     quality: (bits, difference, sentences) => (bits === 32
       ? '文件里的权重就是训练好的模型的权重，每个 32 位。'
       : `文件里的权重每个约 ${bits} 位。在 ${thousands(sentences)} 个句子上，下一个词元的得分（logit）因此最多相差 ${difference}。`)
-      + '较早阶段的权重位数更少。页面不联网，你输入的内容也不会离开这里。',
+      + '较早的阶段，文件只记下每个权重偏向训练好的权重的哪一侧、平均偏多少；训练前的权重是重新抽取的随机数。页面不联网，你输入的内容也不会离开这里。',
     notesChanges: '关掉的头不再给所在的层贡献任何东西。被改了方向的那一行，全部权重都放到你指定的地方。看不见的词还在句子里，只是编码器和交叉注意力的头都不能看它；删掉的词则从来没有出现过。',
     notesAttention: '注意力说的是一个头从哪里读，并不是输出的原因。动手改一改，看结果怎么变，才更接近原因；不过头与头可以互相顶替，所以看到的影响只会偏小。',
-    keysTitle: '按键', keys: [['方向键', '在图中移动所选的格子；在头、词、词元之间移动'], ['回车', '在图中：让这一行只看这里'], ['Tab', '到其他地方'], ['Esc', '取消选择']],
+    keysTitle: '按键', keys: [['方向键', '在图中移动所选的格子；在头、词、词元之间移动'], ['回车', '在图中：让这一行只看这里'], ['+ \u2212 0', '在图中：放大、缩小、恢复'], ['Tab', '到其他地方'], ['Esc', '取消选择']],
     theme: { '': '自动', light: '浅色', dark: '深色' }, themeLabel: (name) => `颜色：${name}`,
     looking: '正在找合适的例子……', stop: (at, of) => `第 ${at} 站，共 ${of} 站`,
   },
