@@ -121,12 +121,12 @@ function legendTicks(signed, scale) {
 }
 
 // The colour scale with its figures.
-function colourScale(signed, scale) {
+function colourScale(signed, scale, figures = legendTicks(signed, scale)) {
   const canvas = element('canvas', { width: 256, height: 1, 'aria-hidden': 'true' });
   const image = new ImageData(256, 1);
   for (let i = 0; i < 256; i += 1) image.data.set([...scaleColour(signed, i / 255), 255], 4 * i);
   canvas.getContext('2d').putImageData(image, 0, 0);
-  const ticks = legendTicks(signed, scale).map(([place, label]) => {
+  const ticks = figures.map(([place, label]) => {
     const tick = element('span', {}, label);
     tick.style.left = `${place * 100}%`;
     return tick;

@@ -203,8 +203,8 @@ function drawPlate(view, app, plate) {
   keepingFocus(byId('shows'), () => segments(byId('shows'), ['this', 'difference'].map((name) => [name, say(name)]), view.shows, pick('shows')));
   byId('shows').hidden = !view.otherMatrix;
   keepingFocus(byId('scale'), () => segments(byId('scale'), CHOICES.scale.map((name) => [name, say(name)]), state.scale, pick('scale')));
-  byId('legend').replaceChildren(legend(view.shown, state.scale));
-  byId('marks').replaceChildren(...(view.judged ? [markKey(say('forcedMark'))] : []));
+  byId('legend').replaceChildren(colourScale(view.shown.signed, state.scale, ticksOf(view.shown, state.scale)));
+  byId('marks').replaceChildren(...(view.judged ? [truthKey('hit', say('forcedMark'))] : []));
   plate.draw({ ...view, axisTitles: axisTitlesOf(state), hiddenWord: say('hidden') });
   byId('plate').setAttribute('aria-label', byId('plate-title').textContent);
 }
@@ -214,25 +214,10 @@ function axisTitlesOf({ kind, rows }) {
   return { rows: say(rows), columns: say(kind === 'decoder' ? 'readSoFar' : 'source') };
 }
 
-function legend(matrix, scale) {
-  const canvas = element('canvas', { width: 256, height: 1, 'aria-hidden': 'true' });
-  const image = new ImageData(256, 1);
-  const [less, more] = rampsOf(matrix);
-  for (let i = 0; i < 256; i += 1) {
-    image.data.set([...(matrix.signed ? (i < 128 ? less : more)[Math.min(255, Math.abs(2 * i - 255))] : more[i]), 255], 4 * i);
-  }
-  canvas.getContext('2d').putImageData(image, 0, 0);
-  const ends = scale === 'row' ? [[0, '0'], [1, say('largest')]] : [0, scale === 'sqrt' ? 0.25 : 0.5, 1].map((value) => [strength(value, scale), String(value)]);
-  const ticks = matrix.signed ? [[0, '\u2212'], [0.5, '0'], [1, '+']] : ends;
-  return element('div', { class: 'gradient' }, canvas, element('div', { class: 'legend-ticks' }, ...ticks.map(([place, label]) => {
-    const tick = element('span', {}, label);
-    tick.style.left = `${100 * place}%`;
-    return tick;
-  })));
+function ticksOf(matrix, scale) {
+  if (matrix.signed) return [[0, '\u2212'], [0.5, '0'], [1, '+']];
+  return scale === 'row' ? [[0, '0'], [1, say('largest')]] : [0, scale === 'sqrt' ? 0.25 : 0.5, 1].map((value) => [strength(value, scale), String(value)]);
 }
-
-const markKey = (text) => element('span', { class: 'swatch' },
-  svg('svg', { width: 15, height: 15, 'aria-hidden': 'true' }, truthMark('hit', 7.5, 7.5, 3.6)), text);
 
 // The chosen cell as a sentence.
 function sentence({ state, shown, queryLabels, keyLabels }) {
