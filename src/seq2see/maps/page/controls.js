@@ -1,8 +1,9 @@
 // The parts that are plain HTML: header, pair, tabs, controls, legends.
 
 function plateTitle(view) {
-  const { kind, layer, head } = view.state;
+  const { kind, layer, head, drawing } = view.state;
   const variant = (isNorms(view.variant) ? ', norms' : '') + (isFree(view.variant) ? ', own output' : '');
+  if (drawing === 'heads') return `${KIND_TITLES[kind]}, all ${allHeads(view.log, kind).length} heads${variant}`;
   const heads = view.lines ? view.lines.heads.map((one) => one.head + 1) : [head + 1];
   const base = `${KIND_TITLES[kind]}, layer ${layer + 1}, head${heads.length > 1 ? 's' : ''} ${heads.join(', ')}`;
   if (view.shows === 'this') return base + variant;
@@ -41,7 +42,8 @@ function drawControls(view, app) {
   const off = headOff(view);
   byId('worth').replaceChildren(...(off ? [element('b', {}, off.text), off.note] : []));
   byId('left-out').textContent = leftOutWords(log);
-  drawChoice('drawing', [['map', 'Map'], ['lines', 'Lines']], view, app);
+  for (const id of ['save-svg', 'save-png', 'save-csv']) byId(id).disabled = state.drawing === 'heads'; // they save one map
+  drawChoice('drawing', [['map', 'Map'], ['lines', 'Lines'], ['heads', 'All heads']], view, app);
   drawVariants(view, app);
   drawChoice('scale', [['linear', '0 to 1'], ['sqrt', 'root'], ['row', 'by row']], view, app);
   drawChoice('rows', [['predicts', 'predicts'], ['reads', 'reads']], view, app);

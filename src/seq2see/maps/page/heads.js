@@ -34,9 +34,31 @@ async function drawThumbs(box, view, app) {
   if (box.dataset.order !== order) {
     keepingFocus(box, () => box.replaceChildren(...thumbLines(view, heads, app)));
     box.dataset.order = order;
-    box.style.setProperty('--heads', log.heads[state.kind]);
   }
-  [...box.querySelectorAll('.thumb')].forEach((button, i) => updateThumb(button, view, heads[i], matrices[i]));
+  const all = state.drawing === 'heads';
+  const [numLayers, numHeads] = [log.layers[state.kind], log.heads[state.kind]];
+  box.style.setProperty('--columns', all ? numHeads : Math.min(4, numHeads));
+  box.style.setProperty('--size', `${headSize(numLayers, numHeads, app.widths.bench)}px`);
+  const buttons = [...box.querySelectorAll('.thumb')];
+  const width = buttons[0].clientWidth;
+  buttons.forEach((button, i) => updateThumb(button, view, heads[i], matrices[i], width));
+  keepInSight(box, buttons.find((button) => button.tabIndex === 0), `${state.drawing} ${order}`);
+}
+
+// Of the pictures of all heads: as large as fits the screen, but rather a page that scrolls than pictures that cannot be seen.
+function headSize(numLayers, numHeads, width) {
+  const across = (width - 24) / numHeads - 6;
+  const down = (window.innerHeight - 400) / numLayers - 30;
+  return Math.max(40, Math.floor(Math.min(across, Math.max(88, down))));
+}
+
+// The box scrolls to a head that was chosen, the page does not.
+function keepInSight(box, button, order) {
+  const mark = `${order} ${button.dataset.value}`;
+  if (box.dataset.chosen === mark) return;
+  box.dataset.chosen = mark;
+  const [top, bottom] = [button.offsetTop - 4, button.offsetTop + button.offsetHeight + 4];
+  if (top < box.scrollTop || bottom > box.scrollTop + box.clientHeight) box.scrollTop = top;
 }
 
 function thumbLines({ log, state }, heads, app) {
@@ -50,15 +72,21 @@ function thumbLines({ log, state }, heads, app) {
 function thumb(state, { layer, head }, app) {
   return element('button', {
     type: 'button', class: 'thumb', 'data-value': `${layer}.${head}`,
-    onclick: () => app.change({ layer, head }), onkeydown: (event) => moveHead(event, app, { layer, head }),
+    onclick: () => enlarge(app, { layer, head }), onkeydown: (event) => moveHead(event, app, { layer, head }),
   }, element('canvas', { class: 'small', 'aria-hidden': 'true' }), element('span', { class: 'thumb-name' },
     element('span', {}, state.sorted ? `${layer + 1}.${head + 1}` : `H${head + 1}`), element('b')));
 }
 
-function updateThumb(button, { log, state }, { layer, head }, matrix) {
+// From the picture of all heads a head's map opens.
+function enlarge(app, place) {
+  if (app.state().drawing !== 'heads') return app.change(place);
+  return app.change({ ...place, drawing: 'map' }).then(() => byId('plate-title').scrollIntoView({ block: 'nearest' }));
+}
+
+function updateThumb(button, { log, state }, { layer, head }, matrix, width) {
   const chosen = layer === state.layer && head === state.head;
   const value = measureAt(log, state.kind, state.measure, state.stepIndex, layer, head);
-  paintSmall(button.querySelector('canvas'), matrix, state.scale);
+  paintSmall(button.querySelector('canvas'), matrix, state.scale, width);
   button.querySelector('b').textContent = state.measure ? measureFigure(state.measure, value) : '';
   button.setAttribute('aria-pressed', String(chosen));
   button.tabIndex = chosen ? 0 : -1;

@@ -17,7 +17,7 @@ function start() {
       state = normalise(log, { ...state, ...changes });
       isChosen = true;
       return redraw().then(() => {
-        if (focusHead) byId('thumbs').querySelector('[aria-pressed="true"]')?.focus({ preventScroll: true });
+        if (focusHead) byId('thumbs').querySelector('[aria-pressed="true"]')?.focus();
       });
     },
   };
@@ -32,7 +32,18 @@ function start() {
 
   function measure() {
     const strip = byId('strip');
-    app.widths = { stage: byId('stage').offsetWidth, strip: strip.clientWidth - parseFloat(getComputedStyle(strip).paddingLeft) };
+    app.widths = {
+      bench: byId('bench').clientWidth, stage: byId('stage').offsetWidth,
+      strip: strip.clientWidth - parseFloat(getComputedStyle(strip).paddingLeft),
+    };
+  }
+
+  // What stands where depends on the drawing.
+  function arrange(drawing) {
+    const { dataset } = byId('bench');
+    if (dataset.drawing === drawing) return;
+    dataset.drawing = drawing;
+    measure();
   }
 
   async function redraw() {
@@ -43,8 +54,9 @@ function start() {
     if (mine !== turn) return;
     view = next;
     state = view.state;
+    arrange(state.drawing);
     drawControls(view, app);
-    plate.draw(view);
+    if (state.drawing !== 'heads') plate.draw(view);
     await drawCauses(view, plate.shape());
     drawReading(view);
     await Promise.all([drawThumbs(byId('thumbs'), view, app), drawTimeline(view, app)]);
@@ -58,7 +70,7 @@ function start() {
   let size = '';
   const fit = () => { // also when a scroll bar comes or goes
     measure();
-    const now = [app.widths.stage, app.widths.strip, window.innerHeight].join(' ');
+    const now = [app.widths.bench, window.innerHeight, devicePixelRatio].join(' '); // all other widths follow from these
     if (now !== size && size) redraw();
     size = now;
   };
@@ -100,7 +112,7 @@ async function makeView(log, state, turn) {
   const tokens = targetTokensOf(log, place, variant);
   const alike = !other || ((state.kind === 'encoder' || sameTokens(tokens, targetTokensOf(there, otherPlace, variant)))
     && (state.kind === 'decoder' || sameTokens(log.examples[state.example].sourceTokens, there.examples[pair].sourceTokens)));
-  let shows = other ? state.shows : 'this';
+  let shows = other && state.drawing !== 'heads' ? state.shows : 'this';
   if (shows === 'difference' && !alike) shows = 'this'; // two texts have no cells in common
   const [shownLog, shownPlace] = shows === 'other' ? [there, otherPlace] : [log, place];
   const shown = { this: matrix, other, difference: shows === 'difference' ? subtract(matrix, other) : null }[shows];
@@ -117,7 +129,7 @@ async function makeView(log, state, turn) {
     step: log.steps[state.stepIndex],
     queryLabels: queryLabels(shownLog, shownPlace, targetTokens),
     keyLabels: keyLabels(shownLog, shownPlace, targetTokens),
-    judged: links && !shown.signed ? judge(shown, links, state.rows) : null,
+    judged: links && !shown.signed && state.drawing !== 'heads' ? judge(shown, links, state.rows) : null,
     lines: state.drawing === 'lines' ? await readLines(log, place, shown, shows) : null,
   };
 }
@@ -164,7 +176,8 @@ function wireControls(app, player, view, plate, redraw) {
     ',': () => step(-1), '.': () => step(1), p: player.toggle, '[': () => pair(-1), ']': () => pair(1),
     n: () => app.change({ cells: app.state().cells === 'norms' ? 'weights' : 'norms' }),
     o: () => app.change({ fed: app.state().fed === 'output' ? 'reference' : 'output' }),
-    m: () => app.change({ drawing: 'map' }), l: () => app.change({ drawing: 'lines' }), Escape: () => app.change({ query: null }),
+    m: () => app.change({ drawing: 'map' }), l: () => app.change({ drawing: 'lines' }), a: () => app.change({ drawing: 'heads' }),
+    Escape: () => app.change({ query: null }),
   };
   wireShortcuts(keys);
   window.addEventListener('hashchange', () => {

@@ -15,7 +15,7 @@ const CHOICES = {
   fed: ['reference', 'output'],
   rows: ['predicts', 'reads'],
   scale: ['linear', 'row', 'sqrt'],
-  drawing: ['map', 'lines'],
+  drawing: ['map', 'lines', 'heads'],
   shows: ['this', 'other', 'difference'],
 };
 
