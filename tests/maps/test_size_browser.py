@@ -76,10 +76,13 @@ def test_eight_heads_have_pictures_that_can_be_seen_and_captions_that_can_be_rea
     assert len({box["left"] for box in boxes(tab, "#thumbs canvas")}) == 4, "four a line"
     captions = boxes(tab, "#thumbs .thumb-name > *, #thumbs .line-name, #thumbs canvas")
     assert not any(overlap(*pair) for pair in combinations(captions, 2))
-    tab.focus("#thumbs [aria-pressed=true]")
-    press(tab, "ArrowDown", "ArrowLeft", "End")
-    chosen, box = (tab.locator(place).bounding_box() for place in ("#thumbs [aria-pressed=true]", "#thumbs"))
-    assert box["y"] <= chosen["y"] and chosen["y"] + chosen["height"] <= box["y"] + box["height"]
+
+
+def test_of_many_heads_the_chosen_one_is_in_sight_beside_the_map(show):
+    tab = show(log_of(9, 12, 16), VIEW.replace("layer=1&head=1", "layer=12&head=16"), width=1366, height=650)
+    box, chosen = boxes(tab, "#thumbs, #thumbs [aria-pressed=true]")
+    assert box["top"] <= chosen["top"] and chosen["bottom"] <= box["bottom"] < 650
+    assert tab.evaluate("window.scrollY") == 0
 
 
 def test_all_heads_open_with_a_button_and_a_key_and_one_is_enlarged_with_the_mouse_or_enter(show):

@@ -57,8 +57,8 @@ function keepInSight(box, button, order) {
   const mark = `${order} ${button.dataset.value}`;
   if (box.dataset.chosen === mark) return;
   box.dataset.chosen = mark;
-  const [top, bottom] = [button.offsetTop - 4, button.offsetTop + button.offsetHeight + 4];
-  if (top < box.scrollTop || bottom > box.scrollTop + box.clientHeight) box.scrollTop = top;
+  const [outer, inner] = [box, button].map((one) => one.getBoundingClientRect());
+  if (inner.top < outer.top || inner.bottom > outer.bottom) box.scrollTop += inner.top - outer.top - 4;
 }
 
 function thumbLines({ log, state }, heads, app) {
