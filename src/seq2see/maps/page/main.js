@@ -14,11 +14,16 @@ function start() {
     isCurrent: (one) => one.turn === turn,
     change(changes, { playing = false, focusHead = false } = {}) {
       if (!playing && 'stepIndex' in changes) player.stop();
-      state = normalise(log, { ...state, ...changes });
+      state = normalise(log, { ...state, ...('kind' in changes || 'example' in changes ? { zoom: 1 } : {}), ...changes });
       isChosen = true;
       return redraw().then(() => {
         if (focusHead) byId('thumbs').querySelector('[aria-pressed="true"]')?.focus();
       });
+    },
+    zoomed(zoom) { // which the map has drawn already
+      state = { ...state, zoom };
+      isChosen = true;
+      finish(view);
     },
   };
   const player = createPlayer(app);
@@ -53,7 +58,7 @@ function start() {
     const next = await makeView(log, state, mine);
     if (mine !== turn) return;
     view = next;
-    state = view.state;
+    state = { ...view.state, zoom: state.zoom };
     arrange(state.drawing);
     drawControls(view, app);
     if (state.drawing !== 'heads') plate.draw(view);
