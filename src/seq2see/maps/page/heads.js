@@ -124,15 +124,14 @@ function createLedger(table, app) {
       const sizes = heads.map((place) => Math.abs(value(name, place) ?? 0));
       return [name, Math.max(isEffect(name) ? 1e-9 : 1, ...sizes)];
     }));
-    const header = (name, label, title) => element('th', {
-      scope: 'col', 'aria-sort': sort.name === name ? (sort.ascending ? 'ascending' : 'descending') : 'none',
-    }, element('button', { type: 'button', 'data-value': `sort ${name}`, title, onclick: () => {
+    const header = (name, label) => element('th', {
+      scope: 'col', abbr: label, 'aria-sort': sort.name === name ? (sort.ascending ? 'ascending' : 'descending') : 'none',
+    }, element('button', { type: 'button', 'data-value': `sort ${name}`, onclick: () => {
       const ascending = sort.name === name ? !sort.ascending : name === null || lowFirst(name);
       app.change({ table: `${ascending ? '' : '-'}${name ?? ''}` });
-    } }, label));
+    } }, label), name && meaningOf(name, 'table', '?', { 'aria-label': `What is ${label}?`, 'data-value': `meaning ${name}` }));
     keepingFocus(table, () => table.replaceChildren(
-      element('thead', {}, element('tr', {}, header(null, 'head', 'Layer and head'),
-        ...names.map((name) => header(name, MEASURES[name][0], `${MEASURES[name][2]} (${MEASURES[name][1]})`)))),
+      element('thead', {}, element('tr', {}, header(null, 'head'), ...names.map((name) => header(name, MEASURES[name][0])))),
       element('tbody', {}, ...heads.map((place) => row(view, place, names, value, largest))),
     ));
   }
