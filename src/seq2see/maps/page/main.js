@@ -5,6 +5,7 @@ function start() {
   let state = normalise(log, readAddress(log, location.hash, readAddress(log, log.view, firstState(log))));
   let view = null;
   let turn = 0;
+  let screenZoom = 1; // while the page is printed
   let isChosen = location.hash !== ''; // a page that loads itself again has the usual view until somebody chooses one
 
   const app = {
@@ -43,6 +44,16 @@ function start() {
     };
   }
 
+  // The map fits a sheet of paper, which nobody can scroll.
+  function toPaper(isPaper) {
+    if (isPaper) {
+      screenZoom = state.zoom;
+      app.widths = { bench: 680, stage: 680, strip: 620 };
+    } else measure();
+    state = { ...state, zoom: isPaper ? 1 : screenZoom };
+    redraw();
+  }
+
   // What stands where depends on the drawing.
   function arrange(drawing) {
     const { dataset } = byId('bench');
@@ -71,7 +82,7 @@ function start() {
   }
 
   hideWhatLacks(log);
-  wireControls(app, player, () => view, plate, redraw);
+  wireControls(app, player, () => view, plate, redraw, toPaper);
   let size = '';
   const fit = () => { // also when a scroll bar comes or goes
     measure();
@@ -150,7 +161,7 @@ function tellingCell(matrix, links, rows) {
   return { query, key, keyEnd: key };
 }
 
-function wireControls(app, player, view, plate, redraw) {
+function wireControls(app, player, view, plate, redraw, toPaper) {
   const on = (id, event, act) => byId(id).addEventListener(event, act);
   const step = (by) => app.change({ stepIndex: app.state().stepIndex + by });
   const pair = (by) => app.change({ example: app.state().example + by, query: 'any' });
@@ -176,7 +187,7 @@ function wireControls(app, player, view, plate, redraw) {
   on('save-png', 'click', () => view() && savePng(view(), plate).catch(fail));
   on('save-csv', 'click', () => view() && saveCsv(view()));
   on('copy-link', 'click', (event) => copyLink(event.currentTarget));
-  wireTheme(redraw);
+  wireTheme(redraw, toPaper);
   const keys = {
     ',': () => step(-1), '.': () => step(1), p: player.toggle, '[': () => pair(-1), ']': () => pair(1),
     n: () => app.change({ cells: app.state().cells === 'norms' ? 'weights' : 'norms' }),
@@ -190,7 +201,7 @@ function wireControls(app, player, view, plate, redraw) {
   });
 }
 
-function wireTheme(redraw) {
+function wireTheme(redraw, toPaper) {
   const button = byId('theme');
   const names = { '': 'Auto', light: 'Light', dark: 'Dark' };
   const show = (theme) => {
@@ -210,11 +221,11 @@ function wireTheme(redraw) {
   window.addEventListener('beforeprint', () => { // paper is light
     chosen = document.documentElement.dataset.theme || '';
     show('light');
-    redraw();
+    toPaper(true);
   });
   window.addEventListener('afterprint', () => {
     show(chosen);
-    redraw();
+    toPaper(false);
   });
 }
 
