@@ -42,7 +42,7 @@ function drawControls(view, app) {
   const off = headOff(view);
   byId('worth').replaceChildren(...(off ? [element('b', {}, off.text), off.note] : []));
   byId('left-out').textContent = leftOutWords(log);
-  for (const id of ['save-svg', 'save-png', 'save-csv']) byId(id).disabled = state.drawing === 'heads'; // they save one map
+  byId('save-csv').disabled = state.drawing === 'heads'; // it is of one map
   drawChoice('drawing', [['map', 'Map'], ['lines', 'Lines'], ['heads', 'All heads']], view, app);
   drawVariants(view, app);
   drawChoice('scale', [['linear', '0 to 1'], ['sqrt', 'root'], ['row', 'by row']], view, app);

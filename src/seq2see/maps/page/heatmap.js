@@ -79,11 +79,12 @@ function hatching(matrix, shape) {
       path += `M${x} ${y}h${hidden * shape.cell}v${shape.cell}h${-hidden * shape.cell}z`;
     }
   }
-  return svg('g', {},
-    svg('defs', {}, svg('pattern', { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
-      svg('line', { x1: 0, y1: 0, x2: 0, y2: 6, class: 'hatch-line', stroke: cssValue('--hatch'), 'stroke-width': 1.4 }))),
-    svg('path', { d: path, fill: 'url(#hatch)', class: 'hidden-cells' }));
+  return svg('g', {}, hatchPattern(), svg('path', { d: path, fill: 'url(#hatch)', class: 'hidden-cells' }));
 }
+
+const hatchPattern = () => svg('defs', {},
+  svg('pattern', { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
+    svg('line', { x1: 0, y1: 0, x2: 0, y2: 6, class: 'hatch-line', stroke: cssValue('--hatch'), 'stroke-width': 1.4 })));
 
 // Rows, columns and the corner, which stay in sight when a large map scrolls below them.
 function axisLabels(view, shape) {
