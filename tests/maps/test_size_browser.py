@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from planted_log import planted_log, softmax
+from planted_log import MODEL, planted_examples, planted_log, planted_maps, softmax
 from tabs import go, needs_browser, press, settle
 
 from seq2see.maps import AttentionLog, Example, Maps, page
@@ -153,11 +153,46 @@ def test_twelve_layers_of_sixteen_heads_can_be_read_on_a_laptop_and_on_a_phone(s
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_all_heads_of_a_page_of_two_runs_are_those_of_its_own(open_html: Callable):
-    log = planted_log(steps=(0, 100))
-    html = page.render(log, other=("again", planted_log(steps=(0, 50))))
+def test_all_heads_are_compared_each_with_itself_at_another_step_or_in_another_run(open_html: Callable):
+    log, other = planted_log(steps=(0, 100)), planted_log(steps=(0, 50))
+    html = page.render(log, other=("again", other))
     tab = open_html(html, address="#kind=cross&pair=1&layer=2&head=3&step=100&drawing=heads&with=other.50.1.2")
     settle(tab)
-    assert tab.inner_text("#plate-title") == "Cross-attention, all 8 heads" and not tab.is_visible("#other-step")
+    assert tab.inner_text("#plate-title") == "Cross-attention, all 8 heads, minus those of again at step 50"
+    rates = [
+        float(text.replace("\u2212", "-").replace("\u00b1", "")) for text in tab.locator("#thumbs b").all_inner_texts()
+    ]
+    ours, theirs = (
+        {
+            (row.layer, row.head): row.alignment_error_rate
+            for row in own.measures()
+            if (row.kind, row.step) == ("cross", step)
+        }
+        for own, step in ((log, 100), (other, 50))
+    )
+    np.testing.assert_allclose(rates, [ours[place] - theirs[place] for place in sorted(ours)], atol=0.006)
+    picture = "document.querySelectorAll('#thumbs canvas')[1].toDataURL()"
+    seen = {tab.evaluate(picture)}
+    for shows in ("this", "other"):
+        tab.click(f"#shows >> text={shows}")
+        settle(tab)
+        seen.add(tab.evaluate(picture))
+    assert len(seen) == 3
+    assert tab.inner_text("#plate-title") == "Cross-attention, all 8 heads of again at step 50"
+    tab.click("#thumbs .thumb >> nth=1")
+    settle(tab)
+    assert tab.inner_text("#plate-title") == "Cross-attention, layer 1, head 2 of again at step 50"
+    go(tab, "#kind=cross&pair=1&layer=2&head=3&step=100&drawing=heads&with=0.1.1")
+    assert tab.inner_text("#plate-title") == "Cross-attention, all 8 heads, minus those at step 0"
+
+
+def test_all_heads_of_two_models_of_different_sizes_are_those_of_the_first(open_html: Callable):
+    other = AttentionLog.create(None, examples=planted_examples(), model={**MODEL, "num_heads": 2})
+    other.append(0, planted_maps(other, 0), hypotheses=[""] * 4)
+    html = page.render(planted_log(steps=(0, 100)), other=("small", other))
+    tab = open_html(html, address="#kind=cross&pair=1&layer=2&head=3&step=100&drawing=heads&with=other")
+    settle(tab)
+    assert tab.inner_text("#plate-title") == "Cross-attention, all 8 heads" and not tab.is_visible("#shows")
+    assert tab.inner_text("#compare-note") == "small has other layers and heads."
     press(tab, "m")
-    assert "minus layer 1, head 2 of again" in tab.inner_text("#plate-title")
+    assert "minus" in tab.inner_text("#plate-title")

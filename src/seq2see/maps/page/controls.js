@@ -1,9 +1,13 @@
 // The parts that are plain HTML: header, pair, tabs, controls, legends.
 
 function plateTitle(view) {
-  const { kind, layer, head, drawing } = view.state;
+  const { kind, layer, head } = view.state;
   const variant = (isNorms(view.variant) ? ', norms' : '') + (isFree(view.variant) ? ', own output' : '');
-  if (drawing === 'heads') return `${KIND_TITLES[kind]}, all ${allHeads(view.log, kind).length} heads${variant}`;
+  if (view.state.drawing === 'heads') {
+    const where = view.shows === 'this' ? '' : otherPlaceName(view);
+    const minus = view.shows === 'difference' ? ', minus those' : '';
+    return `${KIND_TITLES[kind]}, all ${allHeads(view.log, kind).length} heads${minus}${where}${variant}`;
+  }
   const heads = view.lines ? view.lines.heads.map((one) => one.head + 1) : [head + 1];
   const base = `${KIND_TITLES[kind]}, layer ${layer + 1}, head${heads.length > 1 ? 's' : ''} ${heads.join(', ')}`;
   if (view.shows === 'this') return base + variant;
@@ -107,7 +111,9 @@ function kindTab(kind, kinds, state, app) {
 
 // Why there is no difference, or nothing at all to compare with.
 function compareNote({ log, state, other, alike, variant }) {
-  if (state.otherIndex !== null && !other) return `${log.other.name} has no maps of this pair.`;
+  if (state.otherIndex !== null && !other) {
+    return `${log.other.name} has ${log.other.pairs[state.example] === null ? 'no maps of this pair' : 'other layers and heads'}.`;
+  }
   if (alike) return '';
   const what = state.otherRun && !isFree(variant) ? 'The two runs cut the texts into different tokens' : 'The two outputs are different texts';
   return `${what}: there is no difference of their maps.`;
@@ -122,7 +128,7 @@ function drawCompare(view, app) {
   options(byId('other-step'), [['', 'nothing'], ...choices, ...others], chosen);
   const heads = allHeads(otherLog(log, state), state.kind).map(({ layer, head }) => [`${layer}.${head}`, `layer ${layer + 1}, head ${head + 1}`]);
   const comparing = state.otherIndex !== null;
-  byId('other-head').hidden = !comparing;
+  byId('other-head').hidden = !comparing || state.drawing === 'heads';
   byId('shows').hidden = !comparing || !view.other;
   byId('compare-note').textContent = compareNote(view);
   if (!comparing) return;

@@ -28,7 +28,7 @@ function sortedHeads(view) {
 async function drawThumbs(box, view, app) {
   const { log, state } = view;
   const heads = sortedHeads(view);
-  const matrices = await Promise.all(heads.map((place) => loadMatrix(log, { ...state, ...place })));
+  const matrices = await Promise.all(heads.map((place) => headMatrix(view, place)));
   if (!app.isCurrent(view)) return;
   const order = `${state.kind} ${state.sorted} ${heads.map(({ layer, head }) => `${layer}.${head}`).join(' ')}`;
   if (box.dataset.order !== order) {
@@ -43,6 +43,22 @@ async function drawThumbs(box, view, app) {
   const width = buttons[0].clientWidth;
   buttons.forEach((button, i) => updateThumb(button, view, heads[i], matrices[i], width));
   keepInSight(box, buttons.find((button) => button.tabIndex === 0), `${state.drawing} ${order}`);
+}
+
+// Beside the map a head's own map; with all heads what the view shows of it: another step's or run's, or the difference.
+async function headMatrix({ log, state, place, otherPlace, shows }, head) {
+  if (state.drawing !== 'heads' || shows === 'this') return loadMatrix(log, { ...place, ...head });
+  const other = await loadMatrix(otherLog(log, state), { ...otherPlace, ...head });
+  return shows === 'other' ? other : subtract(await loadMatrix(log, { ...place, ...head }), other);
+}
+
+function headFigure({ log, state, shows }, { layer, head }) {
+  const { kind, measure } = state;
+  const own = measureAt(log, kind, measure, state.stepIndex, layer, head);
+  if (state.drawing !== 'heads' || shows === 'this') return measureFigure(measure, own);
+  const other = measureAt(otherLog(log, state), kind, measure, state.otherIndex, layer, head);
+  if (shows === 'other') return measureFigure(measure, other);
+  return signedFigure(own === null || other === null ? null : own - other, isEffect(measure) ? 3 : 2);
 }
 
 // Of the pictures of all heads: as large as fits the screen, but rather a page that scrolls than pictures that cannot be seen.
@@ -80,17 +96,18 @@ function thumb(state, { layer, head }, app) {
 // From the picture of all heads a head's map opens.
 function enlarge(app, place) {
   if (app.state().drawing !== 'heads') return app.change(place);
-  return app.change({ ...place, drawing: 'map' }).then(() => byId('plate-title').scrollIntoView({ block: 'nearest' }));
+  return app.change({ ...place, otherLayer: place.layer, otherHead: place.head, drawing: 'map' }).then(() => byId('plate-title').scrollIntoView({ block: 'nearest' }));
 }
 
-function updateThumb(button, { log, state }, { layer, head }, matrix, width) {
+function updateThumb(button, view, { layer, head }, matrix, width) {
+  const { state } = view;
   const chosen = layer === state.layer && head === state.head;
-  const value = measureAt(log, state.kind, state.measure, state.stepIndex, layer, head);
+  const value = state.measure ? headFigure(view, { layer, head }) : '';
   paintSmall(button.querySelector('canvas'), matrix, state.scale, width);
-  button.querySelector('b').textContent = state.measure ? measureFigure(state.measure, value) : '';
+  button.querySelector('b').textContent = value;
   button.setAttribute('aria-pressed', String(chosen));
   button.tabIndex = chosen ? 0 : -1;
-  button.setAttribute('aria-label', headName(layer, head) + (state.measure ? `, ${MEASURES[state.measure][0]} ${measureFigure(state.measure, value)}` : ''));
+  button.setAttribute('aria-label', headName(layer, head) + (state.measure ? `, ${MEASURES[state.measure][0]} ${value}` : ''));
 }
 
 function moveHead(event, app, { layer, head }) {

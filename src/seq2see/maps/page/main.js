@@ -115,8 +115,11 @@ async function makeView(log, state, turn) {
   let otherPlace = null;
   const there = otherLog(log, state);
   const pair = state.otherRun ? there.pairs[state.example] : state.example;
-  if (state.otherIndex !== null && pair !== null) {
-    otherPlace = { ...state, example: pair, stepIndex: state.otherIndex, layer: state.otherLayer, head: state.otherHead };
+  const isHeads = state.drawing === 'heads'; // each is compared with itself
+  const sameHeads = there?.layers[state.kind] === log.layers[state.kind] && there?.heads[state.kind] === log.heads[state.kind];
+  if (state.otherIndex !== null && pair !== null && (!isHeads || sameHeads)) {
+    const [layer, head] = isHeads ? [state.layer, state.head] : [state.otherLayer, state.otherHead];
+    otherPlace = { ...state, example: pair, stepIndex: state.otherIndex, layer, head };
     if (variantAt(log, place) !== variantAt(there, otherPlace)) { // one of the steps lacks it
       place = { ...place, cells: 'weights', fed: 'reference' };
       otherPlace = { ...otherPlace, cells: 'weights', fed: 'reference' };
@@ -128,7 +131,7 @@ async function makeView(log, state, turn) {
   const tokens = targetTokensOf(log, place, variant);
   const alike = !other || ((state.kind === 'encoder' || sameTokens(tokens, targetTokensOf(there, otherPlace, variant)))
     && (state.kind === 'decoder' || sameTokens(log.examples[state.example].sourceTokens, there.examples[pair].sourceTokens)));
-  let shows = other && state.drawing !== 'heads' ? state.shows : 'this';
+  let shows = other ? state.shows : 'this';
   if (shows === 'difference' && !alike) shows = 'this'; // two texts have no cells in common
   const [shownLog, shownPlace] = shows === 'other' ? [there, otherPlace] : [log, place];
   const shown = { this: matrix, other, difference: shows === 'difference' ? subtract(matrix, other) : null }[shows];
@@ -141,11 +144,11 @@ async function makeView(log, state, turn) {
     state = { ...state, query: clamp(state.query, 0, shown.numQueries - 1), key: inside(state.key), keyEnd: inside(state.keyEnd) };
   }
   return {
-    turn, log, state, matrix, other, shown, shows, alike, links, variant,
+    turn, log, state, place, otherPlace, matrix, other, shown, shows, alike, links, variant,
     step: log.steps[state.stepIndex],
     queryLabels: queryLabels(shownLog, shownPlace, targetTokens),
     keyLabels: keyLabels(shownLog, shownPlace, targetTokens),
-    judged: links && !shown.signed && state.drawing !== 'heads' ? judge(shown, links, state.rows) : null,
+    judged: links && !shown.signed && !isHeads ? judge(shown, links, state.rows) : null,
     lines: state.drawing === 'lines' ? await readLines(log, place, shown, shows) : null,
   };
 }
