@@ -65,7 +65,19 @@ def test_an_svg_says_step_pair_scale_marks_and_what_the_axes_are(saved):
     assert {"head 1", "head 3", "true links", "Cross-attention, layer 2, heads 1, 3"} <= set(said)
 
 
-@pytest.mark.parametrize("more", ["", "&drawing=lines&heads=1-2-3-4"])
+def test_the_picture_of_all_heads_has_each_with_its_name_and_measure(saved):
+    file = saved(ALIGNED.replace("cross", "decoder") + "&drawing=heads", "svg")
+    assert file.name == "attention-decoder-heads-step1200-pair1.svg"
+    said = texts(file)
+    assert {"Decoder self-attention, all 8 heads", "L1", "L2", "comes later"} <= set(said)
+    assert [said.count(f"H{head}") for head in (1, 2, 3, 4)] == [2] * 4
+    pictures = list(ElementTree.parse(file).getroot().iter(f"{SVG}image"))
+    places = {(float(picture.get("x", "0")), float(picture.get("y", "0"))) for picture in pictures}
+    assert len(places) == 8 and len({x for x, _ in places}) == 4
+    assert len({picture.get("href") for picture in pictures}) == 8
+
+
+@pytest.mark.parametrize("more", ["", "&drawing=lines&heads=1-2-3-4", "&drawing=heads"])
 def test_a_png_is_the_same_picture_at_twice_the_size(saved, shared, more: str):
     root = ElementTree.parse(saved(ALIGNED + more, "svg")).getroot()
     content = saved(ALIGNED + more, "png").read_bytes()

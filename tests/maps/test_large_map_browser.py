@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tabs import needs_browser, press, settle, until
+from tabs import go, needs_browser, press, settle, until
 
 from seq2see.maps import AttentionLog, Example, Maps, page
 
@@ -90,6 +90,7 @@ def test_dragging_moves_a_large_map_and_chooses_nothing(show):
     tab = show(100, width=1366, height=768, address="#kind=cross&row=1&column=1")
     tab.focus("#plate")
     press(tab, *"++++++++")
+    until(tab, "location.hash.includes('zoom=5.96')")
     address, box = tab.url, tab.locator("#stage").bounding_box()
     tab.mouse.move(box["x"] + 500, box["y"] + 200)
     tab.mouse.down()
@@ -116,3 +117,24 @@ def test_axes_say_what_they_are(show):
             tab.click(f"#rows [data-value={rows}]")
         settle(tab)
         assert " ".join(tab.locator("#plate .axis-title").all_text_contents()) == titles
+
+
+def test_the_address_brings_back_the_size_of_the_map_with_the_chosen_cell_in_sight(show):
+    address = "#kind=cross&pair=1&layer=1&head=1&step=0&row=80&column=20"
+    tab = show(100, width=1366, height=768, address=address)
+    fitted = cell_size(tab, 100)
+    tab.focus("#plate")
+    press(tab, *"++++")
+    until(tab, "location.hash.includes('&zoom=2.44')")
+    zoomed = cell_size(tab, 100)
+    again = show(100, width=1366, height=768, address=tab.evaluate("location.hash"))
+    assert cell_size(again, 100) == pytest.approx(zoomed, rel=0.05) and zoomed > 2 * fitted
+    assert in_stage(again, ".cursor .chosen") and again.locator("#stage").evaluate("(stage) => stage.scrollTop") > 0
+    press(tab, "0")
+    until(tab, "!location.hash.includes('zoom')")
+    go(tab, f"{address}&zoom=3")
+    assert cell_size(tab, 100) == pytest.approx(3 * fitted, rel=0.1)
+    tab.click("#tab-encoder")
+    settle(tab)
+    assert "zoom" not in tab.url, "another map fits its place again"
+    assert cell_size(show(5, address=f"{address}&zoom=999"), 5) <= 60, "no larger than a thumb"

@@ -85,7 +85,7 @@ def test_pointing_at_a_word_isolates_its_lines_and_says_what_they_weigh(view, lo
     tab.mouse.move(1, 1)
     assert float(tab.evaluate(opacity)) == 1 and tab.locator(".join-figure").count() == 0
     assert tab.locator(".chosen-join").count() == 1
-    tab.focus("#drawing [data-value=lines]")
+    tab.focus("#drawing [data-value=heads]")
     press(tab, "Tab", "ArrowDown")
     rows = tab.eval_on_selector_all(".cursor path[data-line]", "all => all.map(one => one.dataset.line)")
     assert "row=3" in tab.url and set(rows) == {"2"}, "the keyboard isolates the chosen row"

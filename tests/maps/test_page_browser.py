@@ -120,7 +120,7 @@ def test_arrow_keys_move_the_cell_and_the_sentence_follows(view, log):
 def test_everything_can_be_reached_with_the_keyboard(view):
     tab = view("#kind=cross&step=1200")
     reached = set()
-    for _ in range(90):
+    for _ in range(120):
         tab.keyboard.press("Tab")
         reached |= set(
             tab.evaluate("[document.activeElement.id, document.activeElement.parentElement?.closest('[id]')?.id]")

@@ -67,7 +67,7 @@ function viewOf(side, bytes) {
       query: chosen ? state.row : null, key: state.column, keyEnd: state.column,
     },
     title: `Cross-attention of the ${side}, ${attentionName(layer, head)}`,
-    place: `line ${own.line} of ${data.name}.tsv at step ${data.step}: ${own.source}`,
+    caption: `line ${own.line} of ${data.name}.tsv at step ${data.step}: ${own.source}`,
     file: `attention-${data.name}-line${own.line}-${side}-layer${layer + 1}${head === null ? '' : `-head${head + 1}`}`,
   };
 }

@@ -77,29 +77,28 @@ function rowLargest(matrix, query) {
   return largest;
 }
 
-// The map with one pixel a cell; cells that cannot be seen stay clear, so that the hatching behind them shows.
-function mapImage(matrix, scale) {
-  const image = new ImageData(matrix.numKeys, matrix.numQueries);
-  const ramps = rampsOf(matrix);
+// A picture of a map, stretched by the style sheet: a pixel a cell, or the strongest of the cells that have to share one where it is
+// narrower (in CSS pixels). Cells that cannot be seen stay clear, so that the hatching behind them shows.
+function paintSmall(canvas, matrix, scale, width = Infinity) {
+  const most = Math.max(1, Math.floor(width * devicePixelRatio));
+  const image = new ImageData(Math.min(matrix.numKeys, most), Math.min(matrix.numQueries, most));
+  const pixels = new Uint32Array(image.data.buffer);
+  const strongest = new Float32Array(pixels.length).fill(-1);
+  const colours = rampsOf(matrix).map((colours) => new Uint32Array(new Uint8Array(colours.flatMap((colour) => [...colour, 255])).buffer));
   for (let query = 0; query < matrix.numQueries; query += 1) {
     const largest = rowLargest(matrix, query);
+    const row = image.width * Math.floor((query * image.height) / matrix.numQueries);
     for (let key = 0; key < visibleKeys(matrix, query); key += 1) {
-      const at = 4 * (query * matrix.numKeys + key);
-      const [red, green, blue] = cellColour(ramps, cellValue(matrix, query, key), scale, largest);
-      image.data[at] = red;
-      image.data[at + 1] = green;
-      image.data[at + 2] = blue;
-      image.data[at + 3] = 255;
+      const value = cellValue(matrix, query, key);
+      const size = Math.min(1, strength(value, scale, largest));
+      const at = row + Math.floor((key * image.width) / matrix.numKeys);
+      if (size <= strongest[at]) continue;
+      strongest[at] = size;
+      pixels[at] = colours[value < 0 ? 0 : 1][Math.round(255 * size)];
     }
   }
-  return image;
-}
-
-// A small picture of a map, stretched by the style sheet.
-function paintSmall(canvas, matrix, scale) {
-  canvas.width = matrix.numKeys;
-  canvas.height = matrix.numQueries;
-  canvas.getContext('2d').putImageData(mapImage(matrix, scale), 0, 0);
+  [canvas.width, canvas.height] = [image.width, image.height];
+  canvas.getContext('2d').putImageData(image, 0, 0);
 }
 
 // The colour at a place of the scale that the legend shows, 0 to 1.

@@ -3,19 +3,25 @@
 function plateTitle(view) {
   const { kind, layer, head } = view.state;
   const variant = (isNorms(view.variant) ? ', norms' : '') + (isFree(view.variant) ? ', own output' : '');
+  if (view.state.drawing === 'heads') {
+    const where = view.shows === 'this' ? '' : otherPlaceName(view);
+    const minus = view.shows === 'difference' ? ', minus those' : '';
+    return `${KIND_TITLES[kind]}, all ${allHeads(view.log, kind).length} heads${minus}${where}${variant}`;
+  }
   const heads = view.lines ? view.lines.heads.map((one) => one.head + 1) : [head + 1];
   const base = `${KIND_TITLES[kind]}, layer ${layer + 1}, head${heads.length > 1 ? 's' : ''} ${heads.join(', ')}`;
   if (view.shows === 'this') return base + variant;
   return (view.shows === 'other' ? `${KIND_TITLES[kind]}, ${otherName(view)}` : `${base}, minus ${otherName(view)}`) + variant;
 }
 
-const placeWords = ({ log, state }) => `pair ${state.example + 1}${atStep(log, state.stepIndex)}: ${log.examples[state.example].source}`;
+const captionOf = ({ log, state }) => `pair ${state.example + 1}${atStep(log, state.stepIndex)}: ${log.examples[state.example].source}`;
 
 function fileName(view) {
   const { kind, layer, example } = view.state;
   const heads = view.lines ? view.lines.heads.map((one) => one.head + 1) : [view.state.head + 1];
   const variant = (isNorms(view.variant) ? '-norms' : '') + (isFree(view.variant) ? '-own-output' : '');
-  return `attention-${kind}${variant}-layer${layer + 1}-head${heads.join('+')}-step${view.step.step}-pair${example + 1}`;
+  const of = view.state.drawing === 'heads' ? 'heads' : `layer${layer + 1}-head${heads.join('+')}`;
+  return `attention-${kind}${variant}-${of}-step${view.step.step}-pair${example + 1}`;
 }
 
 // Hides for good what this log has nothing for: one step has no tape, another model's maps no norms.
@@ -50,7 +56,8 @@ function drawControls(view, app) {
   const off = headOff(view);
   byId('worth').replaceChildren(...(off ? [element('b', {}, off.text), off.note] : []));
   byId('left-out').textContent = leftOutWords(log);
-  drawChoice('drawing', [['map', 'Map'], ['lines', 'Lines']], view, app);
+  byId('save-csv').disabled = state.drawing === 'heads'; // it is of one map
+  drawChoice('drawing', [['map', 'Map'], ['lines', 'Lines'], ['heads', 'All heads']], view, app);
   drawVariants(view, app);
   drawChoice('scale', [['linear', '0 to 1'], ['sqrt', 'root'], ['row', 'by row']], view, app);
   drawChoice('rows', [['predicts', 'predicts'], ['reads', 'reads']], view, app);
@@ -114,7 +121,9 @@ function kindTab(kind, kinds, state, app) {
 
 // Why there is no difference, or nothing at all to compare with.
 function compareNote({ log, state, other, alike, variant }) {
-  if (state.otherIndex !== null && !other) return `${log.other.name} has no maps of this pair.`;
+  if (state.otherIndex !== null && !other) {
+    return `${log.other.name} has ${log.other.pairs[state.example] === null ? 'no maps of this pair' : 'other layers and heads'}.`;
+  }
   if (alike) return '';
   const what = state.otherRun && !isFree(variant) ? 'The two runs cut the texts into different tokens' : 'The two outputs are different texts';
   return `${what}: there is no difference of their maps.`;
@@ -129,7 +138,7 @@ function drawCompare(view, app) {
   options(byId('other-step'), [['', 'nothing'], ...choices, ...others], chosen);
   const heads = allHeads(otherLog(log, state), state.kind).map(({ layer, head }) => [`${layer}.${head}`, `layer ${layer + 1}, head ${head + 1}`]);
   const comparing = state.otherIndex !== null;
-  byId('other-head').hidden = !comparing;
+  byId('other-head').hidden = !comparing || state.drawing === 'heads';
   byId('shows').hidden = !comparing || !view.other;
   byId('compare-note').textContent = compareNote(view);
   if (!comparing) return;

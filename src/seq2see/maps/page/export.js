@@ -1,4 +1,4 @@
-// The current view as files, and its address. A view has a title, the place that it shows, and a name for its files.
+// The current view as files, and its address. A view has a title, a caption, and a name for its files.
 
 const MOST_RECTS = 6400;
 
@@ -9,30 +9,45 @@ const AROUND = { left: 22, top: 78, bottom: 50 }; // of the drawing: axis title;
 
 // The view as a picture that stands alone: its name, step and pair, axis titles, colour scale and marks.
 function pictureOf(view, plate) {
-  const shape = plate.shape();
+  const heads = view.state.drawing === 'heads' ? headPictures() : null;
+  const shape = heads ?? plate.shape();
   const words = (text, x, y, size = 12, more = {}) => svg('text', { class: 'label', x, y, 'font-size': size, ...more }, text);
   const legend = pictureLegend(view, words);
   const width = Math.ceil(AROUND.left + Math.max(shape.width, legend.width, textWidth(view.title, labelFont(16))) + 12);
   const height = AROUND.top + shape.height + AROUND.bottom;
-  const place = cutText(view.place, labelFont(12), width - 24);
-  const live = plate.overlay;
+  const caption = cutText(view.caption, labelFont(12), width - 24);
   const titles = view.axisTitles ?? axisTitles(view.state);
-  const axes = live.querySelector('.axis-title') ? [] : [
-    words(titles.columns, AROUND.left + (shape.left ?? 0), AROUND.top - 10),
-    words(titles.rows, 0, 0, 12, {
-      transform: shape.lines ? `translate(${AROUND.left} ${AROUND.top + shape.height})` : `translate(16 ${AROUND.top + shape.top + shape.mapHeight / 2}) rotate(-90)`,
-      'text-anchor': shape.lines ? 'start' : 'middle',
-    }),
-  ];
+  const axes = shape.lines ? [words(titles.columns, AROUND.left, AROUND.top - 10), words(titles.rows, AROUND.left, AROUND.top + shape.height)] : [];
   const drawing = svg('svg', { xmlns: SVG_NAMESPACE, width, height, viewBox: `0 0 ${width} ${height}` },
     svg('rect', { width: '100%', height: '100%', fill: cssValue('--paper') }),
-    svg('text', { x: 12, y: 24, 'font-size': 16, 'font-family': cssValue('--serif'), fill: cssValue('--ink') }, view.title), words(place, 12, 44), ...axes,
-    svg('g', { transform: `translate(${AROUND.left} ${AROUND.top})` }, shape.lines ? null : cellRects(view, shape), ...live.cloneNode(true).childNodes),
+    svg('text', { x: 12, y: 24, 'font-size': 16, 'font-family': cssValue('--serif'), fill: cssValue('--ink') }, view.title), words(caption, 12, 44), ...axes,
+    svg('g', { transform: `translate(${AROUND.left} ${AROUND.top})` }, ...(heads ? heads.parts
+      : [shape.lines ? null : cellRects(view, shape), ...plate.overlay.cloneNode(true).childNodes])),
     svg('g', { transform: `translate(${AROUND.left} ${height - 34})` }, ...legend.parts));
   document.body.append(drawing); // only there has it the styles that go into the file
   drawing.querySelectorAll('[class]').forEach(inlineStyle);
   drawing.remove();
   return { drawing, width, height };
+}
+
+// {parts, width, height}: the pictures of all heads and their names, where they stand on the page.
+function headPictures() {
+  const box = byId('thumbs');
+  const around = box.getBoundingClientRect();
+  const placeOf = (node) => {
+    const { x, y, width, height } = node.getBoundingClientRect();
+    return { x: x - around.x + box.scrollLeft, y: y - around.y, width, height };
+  };
+  const pictures = [...box.querySelectorAll('canvas')].flatMap((canvas) => [
+    svg('rect', { ...placeOf(canvas), fill: 'url(#hatch)', stroke: cssValue('--line') }),
+    svg('image', { ...placeOf(canvas), href: canvas.toDataURL('image/png'), preserveAspectRatio: 'none', 'image-rendering': 'pixelated' }),
+  ]);
+  const names = [...box.querySelectorAll('.line-name, .thumb-name > *')].map((node) => {
+    const { x, y, height } = placeOf(node);
+    return svg('text', { class: 'label', x, y: y + height - 4, 'font-size': 10.5 }, node.textContent);
+  });
+  const width = Math.max(...pictures.map((picture) => Number(picture.getAttribute('x')) + Number(picture.getAttribute('width'))));
+  return { width, height: box.scrollHeight, parts: [hatchPattern(), ...pictures, ...names] };
 }
 
 // {parts, width}: the colour scale with its figures, or the colours of several heads, and what the marks mean.

@@ -28,15 +28,53 @@ function sortedHeads(view) {
 async function drawThumbs(box, view, app) {
   const { log, state } = view;
   const heads = sortedHeads(view);
-  const matrices = await Promise.all(heads.map((place) => loadMatrix(log, { ...state, ...place })));
+  const matrices = await Promise.all(heads.map((place) => headMatrix(view, place)));
   if (!app.isCurrent(view)) return;
   const order = `${state.kind} ${state.sorted} ${heads.map(({ layer, head }) => `${layer}.${head}`).join(' ')}`;
   if (box.dataset.order !== order) {
     keepingFocus(box, () => box.replaceChildren(...thumbLines(view, heads, app)));
     box.dataset.order = order;
-    box.style.setProperty('--heads', log.heads[state.kind]);
   }
-  [...box.querySelectorAll('.thumb')].forEach((button, i) => updateThumb(button, view, heads[i], matrices[i]));
+  const all = state.drawing === 'heads';
+  const [numLayers, numHeads] = [log.layers[state.kind], log.heads[state.kind]];
+  box.style.setProperty('--columns', all ? numHeads : Math.min(4, numHeads));
+  box.style.setProperty('--size', `${headSize(numLayers, numHeads, app.widths.bench)}px`);
+  const buttons = [...box.querySelectorAll('.thumb')];
+  const width = buttons[0].clientWidth;
+  buttons.forEach((button, i) => updateThumb(button, view, heads[i], matrices[i], width));
+  keepInSight(box, buttons.find((button) => button.tabIndex === 0), `${state.drawing} ${order}`);
+}
+
+// Beside the map a head's own map; with all heads what the view shows of it: another step's or run's, or the difference.
+async function headMatrix({ log, state, place, otherPlace, shows }, head) {
+  if (state.drawing !== 'heads' || shows === 'this') return loadMatrix(log, { ...place, ...head });
+  const other = await loadMatrix(otherLog(log, state), { ...otherPlace, ...head });
+  return shows === 'other' ? other : subtract(await loadMatrix(log, { ...place, ...head }), other);
+}
+
+function headFigure({ log, state, shows }, { layer, head }) {
+  const { kind, measure } = state;
+  const own = measureAt(log, kind, measure, state.stepIndex, layer, head);
+  if (state.drawing !== 'heads' || shows === 'this') return measureFigure(measure, own);
+  const other = measureAt(otherLog(log, state), kind, measure, state.otherIndex, layer, head);
+  if (shows === 'other') return measureFigure(measure, other);
+  return signedFigure(own === null || other === null ? null : own - other, isEffect(measure) ? 3 : 2);
+}
+
+// Of the pictures of all heads: as large as fits the screen, but rather a page that scrolls than pictures that cannot be seen.
+function headSize(numLayers, numHeads, width) {
+  const across = (width - 24) / numHeads - 6;
+  const down = (window.innerHeight - 400) / numLayers - 30;
+  return Math.max(40, Math.floor(Math.min(across, Math.max(88, down))));
+}
+
+// The box scrolls to a head that was chosen, the page does not.
+function keepInSight(box, button, order) {
+  const mark = `${order} ${button.dataset.value}`;
+  if (box.dataset.chosen === mark) return;
+  box.dataset.chosen = mark;
+  const [outer, inner] = [box, button].map((one) => one.getBoundingClientRect());
+  if (inner.top < outer.top || inner.bottom > outer.bottom) box.scrollTop += inner.top - outer.top - 4;
 }
 
 function thumbLines({ log, state }, heads, app) {
@@ -50,19 +88,26 @@ function thumbLines({ log, state }, heads, app) {
 function thumb(state, { layer, head }, app) {
   return element('button', {
     type: 'button', class: 'thumb', 'data-value': `${layer}.${head}`,
-    onclick: () => app.change({ layer, head }), onkeydown: (event) => moveHead(event, app, { layer, head }),
+    onclick: () => enlarge(app, { layer, head }), onkeydown: (event) => moveHead(event, app, { layer, head }),
   }, element('canvas', { class: 'small', 'aria-hidden': 'true' }), element('span', { class: 'thumb-name' },
     element('span', {}, state.sorted ? `${layer + 1}.${head + 1}` : `H${head + 1}`), element('b')));
 }
 
-function updateThumb(button, { log, state }, { layer, head }, matrix) {
+// From the picture of all heads a head's map opens.
+function enlarge(app, place) {
+  if (app.state().drawing !== 'heads') return app.change(place);
+  return app.change({ ...place, otherLayer: place.layer, otherHead: place.head, drawing: 'map' }).then(() => byId('plate-title').scrollIntoView({ block: 'nearest' }));
+}
+
+function updateThumb(button, view, { layer, head }, matrix, width) {
+  const { state } = view;
   const chosen = layer === state.layer && head === state.head;
-  const value = measureAt(log, state.kind, state.measure, state.stepIndex, layer, head);
-  paintSmall(button.querySelector('canvas'), matrix, state.scale);
-  button.querySelector('b').textContent = state.measure ? measureFigure(state.measure, value) : '';
+  const value = state.measure ? headFigure(view, { layer, head }) : '';
+  paintSmall(button.querySelector('canvas'), matrix, state.scale, width);
+  button.querySelector('b').textContent = value;
   button.setAttribute('aria-pressed', String(chosen));
   button.tabIndex = chosen ? 0 : -1;
-  button.setAttribute('aria-label', headName(layer, head) + (state.measure ? `, ${MEASURES[state.measure][0]} ${measureFigure(state.measure, value)}` : ''));
+  button.setAttribute('aria-label', headName(layer, head) + (state.measure ? `, ${MEASURES[state.measure][0]} ${value}` : ''));
 }
 
 function moveHead(event, app, { layer, head }) {
@@ -96,15 +141,14 @@ function createLedger(table, app) {
       const sizes = heads.map((place) => Math.abs(value(name, place) ?? 0));
       return [name, Math.max(isEffect(name) ? 1e-9 : 1, ...sizes)];
     }));
-    const header = (name, label, title) => element('th', {
-      scope: 'col', 'aria-sort': sort.name === name ? (sort.ascending ? 'ascending' : 'descending') : 'none',
-    }, element('button', { type: 'button', 'data-value': `sort ${name}`, title, onclick: () => {
+    const header = (name, label) => element('th', {
+      scope: 'col', abbr: label, 'aria-sort': sort.name === name ? (sort.ascending ? 'ascending' : 'descending') : 'none',
+    }, element('button', { type: 'button', 'data-value': `sort ${name}`, onclick: () => {
       const ascending = sort.name === name ? !sort.ascending : name === null || lowFirst(name);
       app.change({ table: `${ascending ? '' : '-'}${name ?? ''}` });
-    } }, label));
+    } }, label), name && meaningOf(name, 'table', '?', { 'aria-label': `What is ${label}?`, 'data-value': `meaning ${name}` }));
     keepingFocus(table, () => table.replaceChildren(
-      element('thead', {}, element('tr', {}, header(null, 'head', 'Layer and head'),
-        ...names.map((name) => header(name, MEASURES[name][0], `${MEASURES[name][2]} (${MEASURES[name][1]})`)))),
+      element('thead', {}, element('tr', {}, header(null, 'head'), ...names.map((name) => header(name, MEASURES[name][0])))),
       element('tbody', {}, ...heads.map((place) => row(view, place, names, value, largest))),
     ));
   }

@@ -79,11 +79,12 @@ function hatching(matrix, shape) {
       path += `M${x} ${y}h${hidden * shape.cell}v${shape.cell}h${-hidden * shape.cell}z`;
     }
   }
-  return svg('g', {},
-    svg('defs', {}, svg('pattern', { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
-      svg('line', { x1: 0, y1: 0, x2: 0, y2: 6, class: 'hatch-line', stroke: cssValue('--hatch'), 'stroke-width': 1.4 }))),
-    svg('path', { d: path, fill: 'url(#hatch)', class: 'hidden-cells' }));
+  return svg('g', {}, hatchPattern(), svg('path', { d: path, fill: 'url(#hatch)', class: 'hidden-cells' }));
 }
+
+const hatchPattern = () => svg('defs', {},
+  svg('pattern', { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
+    svg('line', { x1: 0, y1: 0, x2: 0, y2: 6, class: 'hatch-line', stroke: cssValue('--hatch'), 'stroke-width': 1.4 })));
 
 // Rows, columns and the corner, which stay in sight when a large map scrolls below them.
 function axisLabels(view, shape) {
@@ -193,13 +194,16 @@ function createHeatmap(surface, canvas, app) {
   function draw(next) {
     view = next;
     const isMap = view.state.drawing === 'map';
-    const of = `${view.state.kind} ${view.state.example}`;
-    if (of !== sized) [sized, zoom] = [of, 1];
+    const { kind, example, zoom: wanted = 1 } = view.state;
+    const of = [kind, example, wanted].join(' ');
+    const isSent = of !== sized && wanted !== zoom; // by an address
+    if (of !== sized) [sized, zoom] = [of, wanted];
     canvas.hidden = !isMap;
     readout.hidden = !isMap;
     if (sizes) sizes.hidden = !isMap;
     const width = app.widths.stage;
     const height = heightOf(width);
+    if (isSent) zoom = within(zoom);
     shape = isMap ? heatmapGeometry(view, width, height, zoom) : linesGeometry(view, width);
     stage.style.maxHeight = isMap ? `${height}px` : '';
     stage.classList.toggle('pannable', shape.width > width || shape.height > height);
@@ -212,7 +216,7 @@ function createHeatmap(surface, canvas, app) {
     axes.replaceChildren(...(isMap ? axisLabels(view, shape) : []));
     surface.setAttribute('aria-label', `${KIND_TITLES[view.state.kind]}, ${headName(view.state.layer, view.state.head)}, step ${view.step.step}`);
     point(shape.lines && pointer ? cellAt(pointer) : null);
-    if (surface === document.activeElement) reveal();
+    if (surface === document.activeElement || isSent) reveal();
   }
 
   // Keeps the chosen cell in sight when the keyboard moves it across a map that is larger than its place.
@@ -228,14 +232,20 @@ function createHeatmap(surface, canvas, app) {
     return into('scrollTop', shape.top + (query + 0.5) * shape.cell, stage.clientHeight, shape.top);
   }
 
+  // Cells that can be seen, and that are no larger than a thumb.
+  function within(next) {
+    const fitted = heatmapGeometry(view, app.widths.stage, heightOf(app.widths.stage)).cell;
+    return clampNumber(next, Math.min(1, 2 / fitted), Math.max(1, 60 / fitted));
+  }
+
   // The place of the map under (x, y) of the stage stays there; without them the chosen cell comes to the middle.
   function zoomTo(next, x = null, y = null) {
     if (!view || shape.lines) return;
     const old = shape;
-    const fitted = heatmapGeometry(view, app.widths.stage, heightOf(app.widths.stage)).cell;
     const from = [stage.scrollLeft, stage.scrollTop];
-    zoom = clampNumber(next, Math.min(1, 2 / fitted), Math.max(1, 60 / fitted));
+    zoom = within(next);
     draw(view);
+    app.zoomed?.(zoom);
     if (x === null) return reveal();
     const moved = (place, before, after) => after + ((place - before) * shape.cell) / old.cell;
     stage.scrollLeft = moved(from[0] + x, old.left, shape.left) - x;

@@ -138,11 +138,14 @@ function atStep({ steps }, stepIndex) {
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function otherName(view) {
-  const { otherLayer, otherHead, layer, head } = view.state;
-  const { otherRun, otherIndex } = view.state;
+  const { otherLayer, otherHead, layer, head, otherRun } = view.state;
   const same = otherLayer === layer && otherHead === head && !otherRun;
-  const run = otherRun ? ` of ${view.log.other.name}` : '';
-  return (same ? 'this head' : headName(otherLayer, otherHead).toLowerCase()) + run + atStep(otherLog(view.log, view.state), otherIndex);
+  return (same ? 'this head' : headName(otherLayer, otherHead).toLowerCase()) + otherPlaceName(view);
+}
+
+// " of the other run at step 50"
+function otherPlaceName({ log, state }) {
+  return (state.otherRun ? ` of ${log.other.name}` : '') + atStep(otherLog(log, state), state.otherIndex);
 }
 
 function truth(view, query, from, to) {

@@ -5,6 +5,7 @@ function start() {
   let state = normalise(log, readAddress(log, location.hash, readAddress(log, log.view, firstState(log))));
   let view = null;
   let turn = 0;
+  let screenZoom = 1; // while the page is printed
   let isChosen = location.hash !== ''; // a page that loads itself again has the usual view until somebody chooses one
 
   const app = {
@@ -14,11 +15,16 @@ function start() {
     isCurrent: (one) => one.turn === turn,
     change(changes, { playing = false, focusHead = false } = {}) {
       if (!playing && 'stepIndex' in changes) player.stop();
-      state = normalise(log, { ...state, ...changes });
+      state = normalise(log, { ...state, ...('kind' in changes || 'example' in changes ? { zoom: 1 } : {}), ...changes });
       isChosen = true;
       return redraw().then(() => {
-        if (focusHead) byId('thumbs').querySelector('[aria-pressed="true"]')?.focus({ preventScroll: true });
+        if (focusHead) byId('thumbs').querySelector('[aria-pressed="true"]')?.focus();
       });
+    },
+    zoomed(zoom) { // which the map has drawn already
+      state = { ...state, zoom };
+      isChosen = true;
+      finish(view);
     },
   };
   const player = createPlayer(app);
@@ -32,7 +38,28 @@ function start() {
 
   function measure() {
     const strip = byId('strip');
-    app.widths = { stage: byId('stage').offsetWidth, strip: strip.clientWidth - parseFloat(getComputedStyle(strip).paddingLeft) };
+    app.widths = {
+      bench: byId('bench').clientWidth, stage: byId('stage').offsetWidth,
+      strip: strip.clientWidth - parseFloat(getComputedStyle(strip).paddingLeft),
+    };
+  }
+
+  // The map fits a sheet of paper, which nobody can scroll.
+  function toPaper(isPaper) {
+    if (isPaper) {
+      screenZoom = state.zoom;
+      app.widths = { bench: 680, stage: 680, strip: 620 };
+    } else measure();
+    state = { ...state, zoom: isPaper ? 1 : screenZoom };
+    redraw();
+  }
+
+  // What stands where depends on the drawing.
+  function arrange(drawing) {
+    const { dataset } = byId('bench');
+    if (dataset.drawing === drawing) return;
+    dataset.drawing = drawing;
+    measure();
   }
 
   async function redraw() {
@@ -42,9 +69,10 @@ function start() {
     const next = await makeView(log, state, mine);
     if (mine !== turn) return;
     view = next;
-    state = view.state;
+    state = { ...view.state, zoom: state.zoom };
+    arrange(state.drawing);
     drawControls(view, app);
-    plate.draw(view);
+    if (state.drawing !== 'heads') plate.draw(view);
     await drawCauses(view, plate.shape());
     drawReading(view);
     await Promise.all([drawThumbs(byId('thumbs'), view, app), drawTimeline(view, app)]);
@@ -54,11 +82,11 @@ function start() {
   }
 
   hideWhatLacks(log);
-  wireControls(app, player, () => view, plate, redraw);
+  wireControls(app, player, () => view, plate, redraw, toPaper);
   let size = '';
   const fit = () => { // also when a scroll bar comes or goes
     measure();
-    const now = [app.widths.stage, app.widths.strip, window.innerHeight].join(' ');
+    const now = [app.widths.bench, window.innerHeight, devicePixelRatio].join(' '); // all other widths follow from these
     if (now !== size && size) redraw();
     size = now;
   };
@@ -87,8 +115,11 @@ async function makeView(log, state, turn) {
   let otherPlace = null;
   const there = otherLog(log, state);
   const pair = state.otherRun ? there.pairs[state.example] : state.example;
-  if (state.otherIndex !== null && pair !== null) {
-    otherPlace = { ...state, example: pair, stepIndex: state.otherIndex, layer: state.otherLayer, head: state.otherHead };
+  const isHeads = state.drawing === 'heads'; // each is compared with itself
+  const sameHeads = there?.layers[state.kind] === log.layers[state.kind] && there?.heads[state.kind] === log.heads[state.kind];
+  if (state.otherIndex !== null && pair !== null && (!isHeads || sameHeads)) {
+    const [layer, head] = isHeads ? [state.layer, state.head] : [state.otherLayer, state.otherHead];
+    otherPlace = { ...state, example: pair, stepIndex: state.otherIndex, layer, head };
     if (variantAt(log, place) !== variantAt(there, otherPlace)) { // one of the steps lacks it
       place = { ...place, cells: 'weights', fed: 'reference' };
       otherPlace = { ...otherPlace, cells: 'weights', fed: 'reference' };
@@ -113,14 +144,14 @@ async function makeView(log, state, turn) {
     state = { ...state, query: clamp(state.query, 0, shown.numQueries - 1), key: inside(state.key), keyEnd: inside(state.keyEnd) };
   }
   const drawn = {
-    turn, log, state, matrix, other, shown, shows, alike, links, variant,
+    turn, log, state, place, otherPlace, matrix, other, shown, shows, alike, links, variant,
     step: log.steps[state.stepIndex],
     queryLabels: queryLabels(shownLog, shownPlace, targetTokens),
     keyLabels: keyLabels(shownLog, shownPlace, targetTokens),
-    judged: links && !shown.signed ? judge(shown, links, state.rows) : null,
+    judged: links && !shown.signed && !isHeads ? judge(shown, links, state.rows) : null,
     lines: state.drawing === 'lines' ? await readLines(log, place, shown, shows) : null,
   };
-  return { ...drawn, title: plateTitle(drawn), place: placeWords(drawn), file: fileName(drawn) };
+  return { ...drawn, title: plateTitle(drawn), caption: captionOf(drawn), file: fileName(drawn) };
 }
 
 const sameTokens = (one, two) => one.length === two.length && one.every((token, i) => token === two[i]);
@@ -134,7 +165,7 @@ function tellingCell(matrix, links, rows) {
   return { query, key, keyEnd: key };
 }
 
-function wireControls(app, player, view, plate, redraw) {
+function wireControls(app, player, view, plate, redraw, toPaper) {
   const on = (id, event, act) => byId(id).addEventListener(event, act);
   const step = (by) => app.change({ stepIndex: app.state().stepIndex + by });
   const pair = (by) => app.change({ example: app.state().example + by, query: 'any' });
@@ -160,12 +191,13 @@ function wireControls(app, player, view, plate, redraw) {
   on('save-png', 'click', () => view() && savePng(view(), plate).catch(fail));
   on('save-csv', 'click', () => view() && saveCsv(view()));
   on('copy-link', 'click', (event) => copyLink(event.currentTarget));
-  wireTheme(redraw);
+  wireTheme(redraw, toPaper);
   const keys = {
     ',': () => step(-1), '.': () => step(1), p: player.toggle, '[': () => pair(-1), ']': () => pair(1),
     n: () => app.change({ cells: app.state().cells === 'norms' ? 'weights' : 'norms' }),
     o: () => app.change({ fed: app.state().fed === 'output' ? 'reference' : 'output' }),
-    m: () => app.change({ drawing: 'map' }), l: () => app.change({ drawing: 'lines' }), Escape: () => app.change({ query: null }),
+    m: () => app.change({ drawing: 'map' }), l: () => app.change({ drawing: 'lines' }), a: () => app.change({ drawing: 'heads' }),
+    Escape: () => app.change({ query: null }),
   };
   wireShortcuts(keys);
   window.addEventListener('hashchange', () => {
@@ -173,7 +205,7 @@ function wireControls(app, player, view, plate, redraw) {
   });
 }
 
-function wireTheme(redraw) {
+function wireTheme(redraw, toPaper) {
   const button = byId('theme');
   const names = { '': 'Auto', light: 'Light', dark: 'Dark' };
   const show = (theme) => {
@@ -193,11 +225,11 @@ function wireTheme(redraw) {
   window.addEventListener('beforeprint', () => { // paper is light
     chosen = document.documentElement.dataset.theme || '';
     show('light');
-    redraw();
+    toPaper(true);
   });
   window.addEventListener('afterprint', () => {
     show(chosen);
-    redraw();
+    toPaper(false);
   });
 }
 

@@ -37,7 +37,17 @@ function rowBars(view) {
   return [element('table', { class: 'bars', 'aria-label': `Attention ${rowPhrase(view, query)}` }, element('tbody', {}, ...rows)), ...note];
 }
 
-const meanings = new Set(); // of measures, that are open
+const openMeanings = new Set();
+
+// What a measure is, behind a word that opens it, which stays open when it is drawn anew.
+function meaningOf(name, place, label, attributes = {}) {
+  const mark = `${place} ${name}`;
+  const meaning = element('details', {}, element('summary', attributes, label),
+    element('span', {}, `${MEASURES[name][2]} (${MEASURES[name][1]})`));
+  meaning.open = openMeanings.has(mark);
+  meaning.addEventListener('toggle', () => openMeanings[meaning.open ? 'add' : 'delete'](mark));
+  return meaning;
+}
 
 function headMeasures(view) {
   const { log, state } = view;
@@ -46,11 +56,8 @@ function headMeasures(view) {
   const rows = names.map((name) => {
     const course = log.measures[state.kind][name].map((layers) => layers[state.layer][state.head]);
     const value = measureAt(log, state.kind, name, state.stepIndex, state.layer, state.head);
-    const meaning = element('details', {}, element('summary', {}, MEASURES[name][0]), `${MEASURES[name][2]} (${MEASURES[name][1]})`);
-    meaning.open = meanings.has(name);
-    meaning.addEventListener('toggle', () => meanings[meaning.open ? 'add' : 'delete'](name));
     const line = isEffect(name) || course.length < 2 ? null : sparkline(course, state.stepIndex);
-    return element('div', {}, element('dt', {}, meaning), element('dd', {}, line, element('b', {}, measureFigure(name, value))));
+    return element('div', {}, element('dt', {}, meaningOf(name, 'head', MEASURES[name][0])), element('dd', {}, line, element('b', {}, measureFigure(name, value))));
   });
   return [element('h3', {}, headName(state.layer, state.head)), element('dl', { class: 'measures' }, ...rows)];
 }

@@ -2,7 +2,7 @@
 //
 // {kind, example, layer, head, stepIndex, query, key, keyEnd, cells, fed, rows, scale, drawing, truth, measure, sorted,
 //  table (the measure that sorts it, "-" before it: down), heads (drawn as lines beside the chosen one), otherRun, otherIndex, otherLayer, otherHead, shows,
-//  wanted}
+//  wanted, zoom (1: the map fits its place)}
 // `query` is null when no cell is chosen, and 'any' until the first drawing has picked one. `wanted` is a measure that was
 // chosen and that the kind now shown lacks.
 
@@ -15,7 +15,7 @@ const CHOICES = {
   fed: ['reference', 'output'],
   rows: ['predicts', 'reads'],
   scale: ['linear', 'row', 'sqrt'],
-  drawing: ['map', 'lines'],
+  drawing: ['map', 'lines', 'heads'],
   shows: ['this', 'other', 'difference'],
 };
 
@@ -24,7 +24,7 @@ function firstState(log) {
   const state = {
     kind: 'cross', example: Math.max(0, log.examples.findIndex(({ links }) => mostCrossing(links))), layer: log.layers.cross - 1, head: 0,
     stepIndex: log.steps.length - 1, query: 'any', key: 0, keyEnd: 0,
-    ...USUAL, truth: true, measure: null, sorted: false, table: '', heads: [], otherRun: false, otherIndex: null, otherLayer: null, otherHead: null,
+    ...USUAL, truth: true, measure: null, sorted: false, table: '', heads: [], otherRun: false, otherIndex: null, otherLayer: null, otherHead: null, zoom: 1,
   };
   const rates = log.measures.cross.alignment_error_rate;
   if (!rates) return state;
@@ -50,6 +50,7 @@ function normalise(log, state) {
     next.key = clamp(next.key, 0, numKeys - 1);
     next.keyEnd = clamp(next.keyEnd, 0, numKeys - 1);
   }
+  next.zoom = clampNumber(Number(next.zoom) || 1, 0.01, 100);
   next.otherRun = Boolean(next.otherRun && log.other);
   const other = otherLog(log, next);
   if (!other.layers[next.kind]) next.otherIndex = null;
@@ -91,6 +92,7 @@ function writeAddress(log, state) {
   const { shows, ...usual } = USUAL;
   for (const [name, value] of Object.entries(usual)) if (state[name] !== value) parts.set(name, state[name]);
   if (!state.truth) parts.set('truth', 'off');
+  if (state.zoom !== 1) parts.set('zoom', state.zoom.toFixed(2));
   if (drawnHeads(state).length > 1) parts.set('heads', drawnHeads(state).map((head) => head + 1).join('-'));
   if (state.sorted) parts.set('sorted', 'on');
   if (state.table) parts.set('table', state.table);
@@ -117,6 +119,7 @@ function readAddress(log, address, state) {
     Object.assign(next, { query: Number(parts.get('row')) - 1, key: from - 1, keyEnd: (to || from) - 1 });
   }
   next.truth = parts.get('truth') !== 'off';
+  next.zoom = parts.get('zoom') ?? 1;
   next.heads = parts.has('heads') ? parts.get('heads').split('-').map((head) => Number(head) - 1) : [];
   next.sorted = parts.get('sorted') === 'on';
   next.measure = parts.get('measure');

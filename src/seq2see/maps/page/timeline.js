@@ -30,12 +30,12 @@ async function drawTimeline(view, app) {
 async function drawFilm(view, columns, app) {
   const { log, state } = view;
   const film = byId('film');
-  const mark = [state.kind, state.example, state.layer, state.head, state.cells, state.fed, state.scale, themeNow(), columns.width, columns.every].join(' ');
+  const mark = [state.kind, state.example, state.layer, state.head, state.cells, state.fed, state.scale, themeNow(), columns.width, columns.every, devicePixelRatio].join(' ');
   const size = columns.every > 1 ? FRAME - 4 : Math.min(columns.column - 8, 64);
   if (film.dataset.mark !== mark) {
     const frames = await Promise.all(columns.frames.map(async (i) => {
       const canvas = element('canvas', { class: 'small' });
-      paintSmall(canvas, await loadMatrix(log, { ...state, stepIndex: i }), state.scale);
+      paintSmall(canvas, await loadMatrix(log, { ...state, stepIndex: i }), state.scale, size);
       const frame = element('button', {
         type: 'button', tabindex: -1, 'data-step': i, title: `step ${log.steps[i].step}`, onclick: () => app.change({ stepIndex: i }),
       }, canvas);

@@ -137,6 +137,7 @@ function drawHeads(view, app) {
     box.dataset.language = state.language;
   }
   const off = new Set(state.off.map(headMark));
+  const width = box.querySelector('.thumb').clientWidth;
   for (const cell of box.querySelectorAll('.head-cell')) {
     const [kind, layer, head] = cell.dataset.head.split('.');
     const place = { kind, layer: Number(layer), head: Number(head) };
@@ -147,7 +148,7 @@ function drawHeads(view, app) {
     toggle.setAttribute('aria-checked', String(!isOff));
     look.tabIndex = headMark(state) === cell.dataset.head ? 0 : -1;
     toggle.tabIndex = look.tabIndex;
-    paintSmall(look.firstChild, matrixOf(view.answer, view.hypothesis, place), state.scale);
+    paintSmall(look.firstChild, matrixOf(view.answer, view.hypothesis, place), state.scale, width);
   }
   for (const toggle of box.querySelectorAll('.layer-switch')) {
     const heads = headsOf(model, toggle.dataset.value.split(' ')[1].split('.'));
