@@ -54,9 +54,9 @@ def _logging(folder: Path, rounds: int) -> Iterator[Figure]:
     waits = _Watch(time.perf_counter)
     calls: list[tuple[Any, Any, Any]] = []  # model, batch and limit of the first snapshot, and of the last
 
-    def kept(model: Any, batch: Any, *, limit: Any) -> Any:
+    def kept(model: Any, batch: Any, *, limit: Any, is_whole: bool) -> Any:
         calls[min(len(calls), 1) :] = [(model if calls else copy.deepcopy(model), batch, limit)]
-        return attention_snapshot(model, batch, limit=limit)
+        return attention_snapshot(model, batch, limit=limit, is_whole=is_whole)
 
     attention_snapshot = attention.snapshot
     with waits.on(LogAttention, "store"), patch.object(attention, "snapshot", kept):
