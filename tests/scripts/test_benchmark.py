@@ -11,12 +11,13 @@ from types import ModuleType
 
 import pytest
 
-from benchmark import decode, gpu, train
+from benchmark import decode, gpu, maps, train
 from benchmark.apart import Contender, apart
 from benchmark.figure import Figure, Rounds
 from benchmark.scaling import step_seconds
 from benchmark.train import peers
 from seq2see.options import BenchmarkOptions
+from seq2see.runs.config import compose_options
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "benchmark.py"
 
@@ -25,6 +26,17 @@ def test_a_line_has_the_value_its_unit_and_the_ratio_in_80_columns() -> None:
     line = Figure("decode", "CTranslate2, 2 workers, 1 thread", 12_345.6, "sentences/s", 1.8, (1.75, 797.1)).line()
     assert line.split() == ["CTranslate2,", *"2 workers, 1 thread 12,346 sentences/s 1.80x (1.75-797)".split()]
     assert len(line) <= 80
+
+
+def test_what_the_attention_log_takes_of_a_run(
+    tmp_path: Path, short_run: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "seq2see.runs.config.compose_options", lambda name, _: compose_options(name, short_run(tmp_path / "run"))
+    )
+    share, *snapshots = maps._logging(tmp_path / "run", rounds=1)
+    assert share.unit == "%" and 0 < share.value < 100
+    assert [(own.unit, own.note) for own in snapshots] == [("ms", "3 pairs")] * 2 and snapshots[0].value > 0
 
 
 def test_contenders_take_turns_and_their_ratio_is_that_of_one_round() -> None:
