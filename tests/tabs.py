@@ -50,7 +50,7 @@ def tabs_of(browser, folder: Path) -> Iterator[Callable]:
     yield open_page
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert complaints == [], complaints
 
 
 @pytest.fixture

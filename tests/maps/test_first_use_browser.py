@@ -82,6 +82,7 @@ def test_shortcuts_of_a_single_key_can_be_switched_off_for_good(show):
     tab.uncheck("#shortcuts")
     press(tab, "l")
     assert tab.get_attribute("#drawing [data-value=map]", "aria-pressed") == "true"
+    tab.wait_for_timeout(300)  # until the browser has stored it
     tab.reload()
     settle(tab)
     press(tab, "l")

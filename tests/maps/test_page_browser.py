@@ -8,6 +8,7 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
+from html import escape
 from pathlib import Path
 from types import ModuleType
 
@@ -384,6 +385,15 @@ def test_steps_that_went_without_norms_say_so(show):
     press(tab, ",")
     assert "norms" not in tab.inner_text("#plate-title") and "Left out at this step" in tab.inner_text("#variant-note")
     assert re.search(r"norms and own outputs at \d+ of \d+ steps", tab.inner_text("#left-out"))
+
+
+def test_it_waits_in_a_frame_that_has_no_width_yet(open_html):
+    inner = escape(page.render(planted_log(steps=(0, 100))))
+    tab = open_html(f'<!DOCTYPE html><title>notebook</title><iframe width="0" srcdoc="{inner}"></iframe>')
+    inside = next(each for each in tab.frames if each is not tab.main_frame)
+    inside.wait_for_selector("html[data-settled]", state="attached")
+    tab.evaluate("document.querySelector('iframe').width = 900")
+    until(inside, "document.querySelector('#plate canvas').getBoundingClientRect().width > 100")
 
 
 def test_it_works_inside_a_notebooks_frame_and_says_what_to_do_where_there_is_none(

@@ -7,7 +7,7 @@ const FRAME = 44; // the narrowest picture of a step
 function timelineColumns(log, width) {
   const count = log.steps.length;
   const margin = width / count < FRAME ? (FRAME - width / count) / 2 : 0; // half a frame stands out at both ends
-  const column = Math.min((width - 2 * margin) / count, 112);
+  const column = clamp((width - 2 * margin) / count, 1, 112); // a frame may have no width yet
   const every = Math.max(1, Math.ceil(FRAME / column));
   const frames = [];
   for (let i = count - 1; i >= 0; i -= every) frames.unshift(i);
