@@ -180,15 +180,23 @@ def test_the_terminal_shows_each_flag_in_80_columns():
 
 
 def test_differing_words_are_marked():
-    parts = differences("the old dog sleeps", "the cat sleeps well")
+    parts, others = differences("the old dog sleeps", "the cat sleeps well")
     assert parts == [("the ", False), ("old dog ", True), ("sleeps", False)]
-    assert differences("猫が好き", "犬が好き") == [("猫", True), ("が好き", False)]  # letters where there are no spaces
+    assert others == [("the ", False), ("cat ", True), ("sleeps ", False), ("well", True)]
+    assert differences("猫が好き", "犬が好き")[0] == [
+        ("猫", True),
+        ("が好き", False),
+    ]  # letters where there are no spaces
+    assert differences("a  b", "a b")[0] == [("a ", False), (" ", True), ("b", False)]  # where only spaces differ
 
 
 @given(st.text("ab 猫\n", max_size=12), st.text("ab 猫\n", max_size=12))
 def test_any_text_stays_whole_and_differs_nowhere_from_itself(text: str, other: str):
-    assert "".join(part for part, _ in differences(text, other)) == text
-    assert not any(differs for _, differs in differences(text, text))
+    parts, others = differences(text, other)
+    assert "".join(part for part, _ in parts) == text and "".join(part for part, _ in others) == other
+    same, same_there = ("".join(part for part, differs in own if not differs) for own in (parts, others))
+    assert same.split() == same_there.split()
+    assert not any(differs for _, differs in differences(text, text)[0])
 
 
 def test_the_page_is_one_file_whose_data_cannot_end_its_script():

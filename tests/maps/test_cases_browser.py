@@ -148,6 +148,21 @@ def test_true_links_are_marked_on_the_reference_and_on_an_output_as_far_as_it_is
     assert tab.inner_text("#marks-output") == tab.inner_text("#marks-reference") == ""
 
 
+def test_another_address_in_the_same_tab_is_the_view_of_a_new_one(show):
+    tab = show(address="#case=1&layer=2&head=1&show=wrong&scale=row&side=reference&row=2&column=3")
+    go(tab, "#case=3&layer=1&head=2")
+    assert tab.input_value("#case") == "2" and tab.input_value("#show") == "all"
+    assert tab.locator("#scale [aria-pressed=true]").inner_text() == "0 to 1"
+    assert said(tab).startswith("Output, layer 1, head 2")
+
+
+def test_an_output_of_blanks_is_seen(show):
+    case = planted_cases()[2]
+    tab = show(cases=[replace(case, output=replace(case.output, text="  "))])
+    assert tab.locator("#texts mark").first.inner_text() == "\u2423\u2423"
+    assert "\u2423\u2423" in tab.inner_text("#ledger tbody")
+
+
 def test_a_cell_below_the_pointer_is_read_and_the_scale_has_figures(show):
     tab = show()
     box = tab.locator("#map-reference canvas").bounding_box()

@@ -56,7 +56,7 @@ def said_of(tab) -> str:
 
 
 def test_a_chosen_row_of_the_output_shows_what_each_word_causes_and_another_head_its_own(show) -> None:
-    tab = show(address="#side=reference&row=1&column=1")
+    tab = show(address="#case=1&side=reference&row=1&column=1")
     assert said_of(tab).startswith("Choose a row") and tab.locator("#causes-output svg").count() == 0
     tab.focus("#map-output")
     press(tab, "ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight")  # the second row, "alte", and the token "dog"

@@ -153,15 +153,18 @@ def test_twelve_layers_of_sixteen_heads_can_be_read_on_a_laptop_and_on_a_phone(s
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def figures_of(tab) -> list[float]:
+    texts = tab.locator("#thumbs b").all_inner_texts()
+    return [float(text.replace("\u2212", "-").replace("\u00b1", "")) for text in texts]
+
+
 def test_all_heads_are_compared_each_with_itself_at_another_step_or_in_another_run(open_html: Callable):
     log, other = planted_log(steps=(0, 100)), planted_log(steps=(0, 50))
     html = page.render(log, other=("again", other))
     tab = open_html(html, address="#kind=cross&pair=1&layer=2&head=3&step=100&drawing=heads&with=other.50.1.2")
     settle(tab)
     assert tab.inner_text("#plate-title") == "Cross-attention, all 8 heads, minus those of again at step 50"
-    rates = [
-        float(text.replace("\u2212", "-").replace("\u00b1", "")) for text in tab.locator("#thumbs b").all_inner_texts()
-    ]
+    rates = figures_of(tab)
     ours, theirs = (
         {
             (row.layer, row.head): row.alignment_error_rate
@@ -171,6 +174,11 @@ def test_all_heads_are_compared_each_with_itself_at_another_step_or_in_another_r
         for own, step in ((log, 100), (other, 50))
     )
     np.testing.assert_allclose(rates, [ours[place] - theirs[place] for place in sorted(ours)], atol=0.006)
+    tab.check("#sorted")
+    settle(tab)
+    assert figures_of(tab) == sorted(rates), "the order is that of what is shown"
+    tab.uncheck("#sorted")
+    settle(tab)
     picture = "document.querySelectorAll('#thumbs canvas')[1].toDataURL()"
     seen = {tab.evaluate(picture)}
     for shows in ("this", "other"):

@@ -63,7 +63,9 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
         evaluation.notes += ["nothing written: output=FOLDER keeps scores and translations"] * options.ensemble
         return evaluation, []
     if options.report:
-        add_cases(trained, evaluation, name=_name(options), usual=lambda: _if_at_hand(trained, Split.test)[0])
+        is_test = options.task.test is None and options.split is Split.test
+        usual = tuple if is_test else lambda: _if_at_hand(trained, Split.test)[0]
+        add_cases(trained, evaluation, name=_name(options), usual=usual)
     try:
         return evaluation, write_evaluation(evaluation, folder, _name(options))
     except OSError as error:

@@ -147,32 +147,43 @@ def _within(room: float, cases: Iterable[Case], layer: int, head: int | None) ->
     return found
 
 
-def differences(text: str, other: str) -> list[tuple[str, bool]]:
-    """The text in parts, each with whether it differs from the other text; words, or letters where there are no spaces.
+Parts = list[tuple[str, bool]]
 
-    Spaces belong to the word before them.
+
+def differences(text: str, other: str) -> tuple[Parts, Parts]:
+    """Both texts in parts, each with whether it differs from the other text; what does not is the same on both sides.
+
+    Parts are words with the spaces after them, or letters where there are no spaces or nothing but spaces differs.
     """
-    pattern = (
-        r"\s*\S+\s*|\s+" if re.search(r"\S\s+\S", text + "\n" + other) and (" " in text or " " in other) else r"(?s)."
+    has_words = re.search(r"\S\s+\S", text + "\n" + other) and (" " in text or " " in other)
+    if has_words and text.split() != other.split():
+        own, others = (re.findall(r"\s*\S+\s*|\s+", each) for each in (text, other))
+        bare = [[part.strip() for part in parts] for parts in (own, others)]
+    else:
+        own, others = bare = [list(text), list(other)]
+    matches = difflib.SequenceMatcher(None, *bare, autojunk=False).get_opcodes()
+    return (
+        _joined((own[start:end], name != "equal") for name, start, end, _, _ in matches),
+        _joined((others[start:end], name != "equal") for name, _, _, start, end in matches),
     )
-    own, others = re.findall(pattern, text), re.findall(pattern, other)
-    matcher = difflib.SequenceMatcher(None, [part.strip() for part in own], [part.strip() for part in others], False)
-    found = ((own[start:end], name != "equal") for name, start, end, _, _ in matcher.get_opcodes())
-    parts = [("".join(some), differs) for some, differs in found if some]
-    grouped = groupby(parts, key=lambda part: part[1])
+
+
+def _joined(parts: Iterable[tuple[list[str], bool]]) -> Parts:
+    grouped = groupby(((part, differs) for some, differs in parts for part in some), key=lambda part: part[1])
     return [("".join(part for part, _ in group), differs) for differs, group in grouped]
 
 
 def _case(case: Case, kept: Kept, layer: int, head: int | None) -> dict[str, Any]:
-    def side(own: Side, other: Side) -> dict[str, Any]:
+    def side(own: Side, parts: Parts) -> dict[str, Any]:
         return {
-            "parts": differences(own.text, other.text),
+            "parts": parts,
             "tokens": own.tokens,
             "probabilities": [round(value, 4) for value in own.probabilities],
             "candidates": [[(token, round(value, 4)) for token, value in place] for place in own.candidates],
         }
 
-    sides = {"output": side(case.output, case.reference), "reference": side(case.reference, case.output)}
+    of_output, of_reference = differences(case.output.text, case.reference.text)
+    sides = {"output": side(case.output, of_output), "reference": side(case.reference, of_reference)}
     listed = {
         "line": case.line,
         "source": case.source,
@@ -195,7 +206,7 @@ def _case(case: Case, kept: Kept, layer: int, head: int | None) -> dict[str, Any
         "links": case.links,
         "hypotheses": [
             {
-                "parts": differences(own.text, case.output.text),
+                "parts": differences(own.text, case.output.text)[0],
                 "score": round(own.score, 4),
                 "ranked": round(own.ranked, 4),
                 "right": own.right,

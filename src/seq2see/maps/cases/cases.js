@@ -190,7 +190,9 @@ function fit() {
 
 function readAddress() {
   const parts = new URLSearchParams(location.hash.slice(1));
+  if (!parts.has('case') && !parts.has('show')) return;
   const number = (name) => Number(parts.get(name)) - 1;
+  Object.assign(state, { show: 'all', scale: 'linear', row: null, column: 0 }); // what an address leaves out
   if (parts.has('case')) state.case = number('case');
   if (parts.has('show')) state.show = parts.get('show');
   if (parts.has('layer')) wanted = { layer: number('layer'), head: parts.has('head') ? number('head') : null };

@@ -9,11 +9,12 @@ const FLAGS = {
 const MOST_WORDS = 12; // without attention that are named
 
 const nats = (value) => (Math.abs(value) < 0.005 ? '0.00' : value.toFixed(2).replace('-', '\u2212'));
+const visible = (text) => (text.trim() ? text : '\u2423'.repeat(text.length)); // blanks alone
 const textOf = (parts) => parts.map(([text]) => text).join('');
 const verdictOf = (name) => `here it ${data.flags.flags[name].verdict}`.replace('here it cannot be said', 'what it is worth cannot be said');
 
 const marked = (parts) => (parts.length
-  ? parts.map(([text, differs]) => (differs ? element('mark', {}, text) : text)) : [element('span', { class: 'nothing' }, 'nothing')]);
+  ? parts.map(([text, differs]) => (differs ? element('mark', {}, visible(text)) : text)) : [element('span', { class: 'nothing' }, 'nothing')]);
 
 function drawTexts() {
   const own = caseNow();
@@ -84,7 +85,7 @@ function drawLedger() {
     element('td', { class: own.kind ? 'text wrong' : 'text' }, own.kind ?? 'right'),
     element('td', {}, nats(own.logProb)),
     ...names.map((name) => element('td', {}, FLAGS[name][1](own.flags[name]))),
-    element('td', { class: 'text', dir: 'auto' }, textOf(own.output.parts)),
+    element('td', { class: 'text', dir: 'auto' }, visible(textOf(own.output.parts))),
     element('td', { class: 'text', dir: 'auto' }, own.source)));
   byId('ledger').replaceChildren(element('thead', {}, element('tr', {}, ...heads)), element('tbody', {}, ...rows));
   const wrong = data.cases.filter((own) => own.kind).length;

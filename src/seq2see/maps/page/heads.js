@@ -19,7 +19,7 @@ function sortedHeads(view) {
   const { log, state } = view;
   const heads = allHeads(log, state.kind);
   if (!state.sorted || !state.measure) return heads;
-  const value = ({ layer, head }) => measureAt(log, state.kind, state.measure, state.stepIndex, layer, head);
+  const value = (place) => headValue(view, place).value;
   const sign = lowFirst(state.measure) ? 1 : -1;
   return heads.sort((one, two) => sign * ((value(one) ?? sign * Infinity) - (value(two) ?? sign * Infinity)));
 }
@@ -52,13 +52,20 @@ async function headMatrix({ log, state, place, otherPlace, shows }, head) {
   return shows === 'other' ? other : subtract(await loadMatrix(log, { ...place, ...head }), other);
 }
 
-function headFigure({ log, state, shows }, { layer, head }) {
+function headFigure(view, place) {
+  const { measure } = view.state;
+  const { value, isDifference } = headValue(view, place);
+  return isDifference ? signedFigure(value, isEffect(measure) ? 3 : 2) : measureFigure(measure, value);
+}
+
+// The measure that goes with the picture: of all heads, also that of what they are compared with.
+function headValue({ log, state, shows }, { layer, head }) {
   const { kind, measure } = state;
   const own = measureAt(log, kind, measure, state.stepIndex, layer, head);
-  if (state.drawing !== 'heads' || shows === 'this') return measureFigure(measure, own);
+  if (state.drawing !== 'heads' || shows === 'this') return { value: own };
   const other = measureAt(otherLog(log, state), kind, measure, state.otherIndex, layer, head);
-  if (shows === 'other') return measureFigure(measure, other);
-  return signedFigure(own === null || other === null ? null : own - other, isEffect(measure) ? 3 : 2);
+  if (shows === 'other') return { value: other };
+  return { value: own === null || other === null ? null : own - other, isDifference: true };
 }
 
 // Of the pictures of all heads: as large as fits the screen, but rather a page that scrolls than pictures that cannot be seen.
@@ -111,7 +118,8 @@ function updateThumb(button, view, { layer, head }, matrix, width) {
 }
 
 function moveHead(event, app, { layer, head }) {
-  const view = { log: app.log, state: app.state() };
+  const state = app.state();
+  const view = { log: app.log, state, shows: state.otherIndex === null ? 'this' : state.shows };
   const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
   const move = moves[event.key];
   if (!move) return;
