@@ -7,10 +7,8 @@ const unpackedCauses = new Map();
 // All changes of one pair, in the order of `WordEffects`.
 function causesOf(packed) {
   if (!unpackedCauses.has(packed.cells)) {
-    const bytes = Uint8Array.from(atob(packed.cells), (character) => character.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
-    const read = (buffer) => Float32Array.from(new Int16Array(buffer), (hundredths) => hundredths / 100);
-    unpackedCauses.set(packed.cells, new Response(stream).arrayBuffer().then(read));
+    const read = (bytes) => Float32Array.from(new Int16Array(bytes.buffer), (hundredths) => hundredths / 100);
+    unpackedCauses.set(packed.cells, inflate(packed.cells).then(read));
   }
   return unpackedCauses.get(packed.cells);
 }
