@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.runs.summary import scores_line
+from seq2see.options import TrainerOptions
+from seq2see.runs.summary import scores_line, too_short
 from seq2see.runs.terminal import Terminal, TrainingDisplay, about, clock
 from seq2see.training.budget import Budget
 
@@ -59,3 +60,34 @@ def test_durations_are_written_as_people_say_them() -> None:
 def test_a_line_of_scores_begins_with_those_that_say_most_and_fits_a_terminal(telling: list[str], line: str) -> None:
     scores = dict.fromkeys(["loss", "token_accuracy", "exact_match", "bleu", "chrf", "cer", "wer", "ser"], 0.5)
     assert scores_line(scores, telling) == line
+
+
+def test_a_run_far_slower_than_expected_says_so_once_with_the_reason_and_what_to_do(capsys) -> None:
+    display = TrainingDisplay(
+        Terminal(), Budget(100, seconds_before=60.0), ["ein Hund"], expected_seconds=100.0, num_threads=2
+    )
+    numbers = {"train/loss": 1.4}
+    display.training(50, numbers)  # 60 s where 50 were expected
+    assert capsys.readouterr().err == ""
+    display.training(20, numbers)
+    display.training(21, numbers)
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("  slow: 20% after 1:00, 0:20 expected; it gets 0.0 of 2 cores.")
+    assert len(said) == 2 and "Close other programs" in said[1]
+    assert all(len(line) <= 80 for line in said)
+
+
+def test_a_run_that_has_just_begun_is_not_called_slow(capsys) -> None:
+    display = TrainingDisplay(Terminal(), Budget(100, seconds_before=10.0), [], expected_seconds=100.0)
+    display.training(1, {"train/loss": 1.4})
+    assert capsys.readouterr().err == ""
+
+
+def test_a_run_that_the_clock_ends_before_its_model_could_learn_says_so() -> None:
+    timed = TrainerOptions(max_time="00:00:02:00")
+    said = too_short(timed, 57)
+    assert said is not None and "not trained: trainer.max_time=00:00:02:00 was over after 57 steps" in said
+    assert all(len(line) <= 80 for line in said.splitlines())
+    assert too_short(timed, 200) is None
+    assert too_short(TrainerOptions(max_time="00:00:02:00", max_steps=30), 30) is None
+    assert too_short(TrainerOptions(max_steps=30), 30) is None

@@ -121,6 +121,7 @@ class Suite(Enum):
     load = "load"
     train = "train"
     solve = "solve"
+    busy = "busy"
     decode = "decode"
     maps = "maps"
     growth = "growth"

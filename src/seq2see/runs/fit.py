@@ -95,7 +95,14 @@ def fit(
         about=setup.about(),
     ).to(DTYPES.get(options.trainer.precision))
     first = () if references is None else references.scorer.references[0]
-    display = TrainingDisplay(terminal, budget, first, setup.telling_scores)
+    display = TrainingDisplay(
+        terminal,
+        budget,
+        first,
+        setup.telling_scores,
+        expected_seconds=setup.expected_seconds,
+        num_threads=torch.get_num_threads(),
+    )
     assert options.training.select is not None
     loader, every = train_loader(options.data, options.seed, setup.train), options.trainer.val_check_interval
     if isinstance(every, float):  # of an epoch

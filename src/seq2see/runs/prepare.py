@@ -48,6 +48,7 @@ class TrainingSetup:
     telling_scores: list[str]  # names of the scores that say most of such outputs, the most telling first
     facts: Facts  # of the training pairs, from which choices followed
     digests: dict[str, Plain]  # of the pairs, by split, by which a run that goes on knows them again
+    expected_seconds: float | None = None  # of training, from a few steps; None: not measured
 
     @property
     def source_tokenizer(self) -> Tokenizer:

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from seq2see.evaluation import Evaluation
-from seq2see.options import SCORES
+from seq2see.options import SCORES, TrainerOptions
 from seq2see.ranks import num_ranks
 from seq2see.runs.cost import expected_seconds, expected_test_seconds
 from seq2see.runs.expected import Expected
@@ -18,12 +18,13 @@ from seq2see.runs.prepare import TrainingSetup, train_loader
 from seq2see.runs.resume import ResumeState
 from seq2see.runs.terminal import WIDTH, Terminal, about, clock, command_line, shortened
 
+FEWEST_STEPS = 200  # of a run that a clock ends: with fewer a model has hardly left its beginning
 LINE = 64  # columns of scores beside what they are of
 NUM_SAMPLES = 2  # translations that are shown at the end
 
 
-def announce(setup: TrainingSetup, terminal: Terminal, folder: RunFolder) -> None:
-    """What is about to be trained, on what, and how long it will take."""
+def announce(setup: TrainingSetup, terminal: Terminal, folder: RunFolder) -> float:
+    """What is about to be trained, on what, and how long it will take: also returned, in seconds."""
     options, model, budget = setup.options, setup.trained.model, setup.budget
     shape, data = model.options, options.data
     seconds = expected_seconds(
@@ -64,6 +65,7 @@ def announce(setup: TrainingSetup, terminal: Terminal, folder: RunFolder) -> Non
         decides = "learning rate, validations and end follow" if budget.max_steps is None else "the end may follow"
         terminal.say(f"  {decides} the clock: such a run is not exactly repeatable")
     terminal.say()
+    return seconds
 
 
 def announce_rest(earlier: ResumeState, changes: list[str], max_steps: int | None, terminal: Terminal) -> None:
@@ -79,6 +81,16 @@ def announce_rest(earlier: ResumeState, changes: list[str], max_steps: int | Non
     if earlier.finished and not changes:
         terminal.say(_line("training", "is over: only the test is left"))
     terminal.say()
+
+
+def too_short(trainer: TrainerOptions, steps: int) -> str | None:
+    """What to say of a run that the clock has ended before its model could learn; None: it had enough steps."""
+    if trainer.max_time is None or steps >= min(FEWEST_STEPS, trainer.max_steps or FEWEST_STEPS):
+        return None
+    return (
+        f"\n  not trained: trainer.max_time={trainer.max_time} was over after {steps:,} steps.\n"
+        f"    A model learns little in less than {FEWEST_STEPS}: raise it, or choose smaller batches"
+    )
 
 
 def summarise(

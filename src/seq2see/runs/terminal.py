@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from seq2see.training.budget import Budget  # with torch, which not every command needs
 
 WIDTH = 80  # columns that everything fits into
+SLOW, SOON = 2.5, 20  # times as long as expected, after so many seconds: then the run says so
 
 
 class Terminal:
@@ -79,6 +81,8 @@ class TrainingDisplay:
         budget: how far the run is.
         right: what the first validation source may become; its translation is shown at each validation. Empty: none.
         scores: the names of those in the last columns.
+        expected_seconds: of the whole training; None: not known.
+        num_threads: that compute.
     """
 
     def __init__(
@@ -87,11 +91,17 @@ class TrainingDisplay:
         budget: "Budget",
         right: Sequence[str],
         scores: Sequence[str] = ("exact_match", "bleu"),
+        *,
+        expected_seconds: float | None = None,
+        num_threads: int = 1,
     ) -> None:
         self.terminal = terminal
         self.budget = budget
         self.right = right
         self.scores = scores
+        self.expected_seconds = expected_seconds
+        self.num_threads = num_threads
+        self._of_processor = time.process_time()  # seconds of this process, all threads
         self._train_loss = "-"  # none logged so far
         self._has_head = False
         self._progress = Progress(
@@ -120,6 +130,20 @@ class TrainingDisplay:
         left = clock(self.budget.seconds / done * (1 - done)) if done else "-:--"
         self._progress.update(
             self._task, description=f"step {step:,}", completed=done, left=left, loss=self._train_loss
+        )
+        self._say_if_slow(done)
+
+    def _say_if_slow(self, done: float) -> None:
+        """Once, where the run takes far longer than its first steps let expect."""
+        seconds = self.budget.seconds
+        expected = self.expected_seconds
+        if expected is None or seconds < max(SOON, SLOW * expected * done):
+            return
+        self.expected_seconds, num_cores = None, (time.process_time() - self._of_processor) / seconds
+        share = f"it gets {num_cores:.1f} of {self.num_threads} cores"
+        self.terminal.say(
+            f"  slow: {done:.0%} after {clock(seconds)}, {clock(expected * done)} expected; {share}.\n"
+            "    Close other programs, or wait: stopped with Ctrl-C, it goes on with resume="
         )
 
     def validation(self, step: int, scores: dict[str, float], hypotheses: Sequence[str]) -> None:

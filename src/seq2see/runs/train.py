@@ -35,7 +35,7 @@ from seq2see.runs.report import reported
 from seq2see.runs.resume import ResumeState, find_earlier, run_to_go_on
 from seq2see.runs.score_best import score_best
 from seq2see.runs.signals import stop_if_asked
-from seq2see.runs.summary import announce, announce_rest, scores_line, summarise
+from seq2see.runs.summary import announce, announce_rest, scores_line, summarise, too_short
 from seq2see.runs.terminal import Terminal, command_line, shortened
 from seq2see.tasks.progress import counted
 from seq2see.training.objective import NotFinite
@@ -148,6 +148,8 @@ def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
                     raise _not_finite(error, folder, options.optim.lr) from error
                 result.steps, result.best = outcome.steps, _best(outcome.best, options.training.select)
                 stop_if_asked()
+                if hint := too_short(options.trainer, outcome.steps):
+                    terminal.say(hint)
                 result.cost = outcome.cost
                 if result.cost:
                     terminal.say(shortened(f"\n  {'cost':<11} {cost_line(result.cost)}"))
@@ -259,7 +261,7 @@ def _begin(setup: TrainingSetup, folder: RunFolder, terminal: Terminal, *, keeps
             f"attention maps are kept of {room.num_pairs} of {len(pairs)} pairs, with norms and own outputs at the "
             f"first and the last step: attention_log.max_megabytes={maps.max_megabytes:g} has room for no more"
         )
-    announce(setup, terminal, folder)
+    setup.expected_seconds = announce(setup, terminal, folder)
     if not examples:
         return None
     return AttentionLog.create(
