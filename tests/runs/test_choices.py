@@ -135,3 +135,13 @@ def test_the_score_that_chooses_has_a_reason_and_those_that_are_shown_say_most_o
     assert telling_scores(facts, select) == ["exact_match", *shown]
     assert telling_scores(facts, "wer") == ["exact_match", shown[0], "wer"]
     assert telling_scores(facts, "loss") == ["exact_match", shown[0]]
+
+
+def test_few_pairs_of_words_get_more_dropout_smaller_batches_and_fewer_steps_than_many_or_sentences():
+    def training(rows):
+        filled = chosen(rows)[0]
+        return filled.model.dropout, filled.data.batch_tokens, filled.trainer.max_steps
+
+    assert training(spoken(800)) == (0.3, 1_500, 1_000)
+    assert training(spoken(3_000)) == (0.1, 3_000, 2_000)
+    assert training(SENTENCES * 200) == (0.1, 3_000, 2_000)

@@ -22,7 +22,7 @@ USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")  # what --info shows
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD
 LARGEST = 2**30  # bytes
-SPINS = 1_000  # of a thread that waits
+SPINS = 100_000  # of a thread that waits: a third of the usual; with 10,000 a quiet machine is slower too
 MODULES = {"train": "seq2see.runs.train", "benchmark": "benchmark"}  # the latter lies beside its script
 
 

@@ -23,6 +23,7 @@ from seq2see.tasks import Pair
 from seq2see.text import untagged
 
 Values = dict[str, dict[str, Any]]  # of the options, by part and name
+FEW = 3_000  # pairs of words: with less a model learns them by heart, unless much dropout hinders it
 SMALL = {"d_model": 256, "num_heads": 4, "num_encoder_layers": 3, "num_decoder_layers": 3, "d_ff": 1024}
 
 
@@ -156,12 +157,13 @@ def _for_files(tokenizer: TokenizerOptions, facts: Facts) -> Values:
     }
     vocab_size = min(8_000, max(500, facts.num_pairs // 6)) if TokenizerKind.bpe in kinds.values() else None
     sizes, lr = (SMALL, 2e-3) if facts.num_pairs >= 50_000 else (TINY, 4e-3)
+    is_small = facts.num_pairs < FEW and not facts.is_text
     return {
         "tokenizer": {**kinds, "shared": False, "vocab_size": vocab_size},
-        "data": {"batch_tokens": 3_000, "max_length": 256},
-        "model": {**sizes, "dropout": 0.1},
+        "data": {"batch_tokens": 1_500 if is_small else 3_000, "max_length": 256},
+        "model": {**sizes, "dropout": 0.3 if is_small else 0.1},
         "optim": {"lr": lr, "warmup_steps": 200, "label_smoothing": 0.1},
-        "trainer": {"max_steps": min(max(2_000, facts.num_pairs // 10), 20_000)},
+        "trainer": {"max_steps": 1_000 if is_small else min(max(2_000, facts.num_pairs // 10), 20_000)},
         "training": {"select": _select(facts)[0]},
         "decode": {"batch_size": 64},
     }
