@@ -1,6 +1,5 @@
 """What a run loses while another process keeps each core busy, as on a laptop that is in use."""
 
-import json
 import os
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmark.figure import Figure
-from benchmark.solve import TRAIN
+from benchmark.solve import result_of
 from seq2see.options import BenchmarkOptions
 
 STEPS = 150
@@ -36,14 +35,7 @@ def figures(options: BenchmarkOptions) -> Iterator[Figure]:
 def _step() -> float:
     """Seconds a step, with the one validation at the end."""
     with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
-        subprocess.run(
-            [sys.executable, "-c", TRAIN, *RUN, f"run_dir={run}"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=True,
-        )
-        return json.loads((run / "result.json").read_text(encoding="utf-8"))["seconds"] / STEPS
+        return result_of(RUN, Path(folder) / "run")["seconds"] / STEPS
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,17 +75,21 @@ def _range(values: Sequence[float], form: str) -> str:
 def _run(overrides: Sequence[str]) -> tuple[float, float]:
     """Seconds, and exact match on the test pairs."""
     with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
         _write_words(Path(folder))
         begin = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-c", TRAIN, *(text.format(folder=folder) for text in overrides), f"run_dir={run}"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=True,
-        )
-        seconds = time.perf_counter() - begin
-        return seconds, json.loads((run / "result.json").read_text(encoding="utf-8"))["test"]["exact_match"]
+        result = result_of([text.format(folder=folder) for text in overrides], Path(folder) / "run")
+        return time.perf_counter() - begin, result["test"]["exact_match"]
+
+
+def result_of(overrides: Sequence[str], run: Path) -> dict[str, Any]:
+    """Trains in a process of its own; what its `result.json` says."""
+    subprocess.run(
+        [sys.executable, "-c", TRAIN, *overrides, f"run_dir={run}"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=True,
+    )
+    return json.loads((run / "result.json").read_text(encoding="utf-8"))
 
 
 def _write_words(folder: Path) -> None:

@@ -1,6 +1,5 @@
-"""What a process asks of the system before torch is loaded: how memory is kept, and how its threads wait."""
+"""Memory that is freed and asked for again is not cleared by the kernel each time."""
 
-import os
 import subprocess
 import sys
 
@@ -36,25 +35,3 @@ def faults(mode: str) -> int:
 def test_a_page_is_cleared_once_and_not_in_every_round() -> None:
     pages = 3 * 4 * 10_000_000 // 4_096  # of what lives at a time
     assert faults("keep") < 3 * pages < 10 * pages < faults("leave")
-
-
-def spins(**set_by_user: str) -> str:
-    code = "import os; from seq2see.commands.shell import run; run('train', ['--help'])"
-    code += "; print(os.environ.get('GOMP_SPINCOUNT'))"
-    environment = {
-        name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**environment, **set_by_user},
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-    )
-    return done.stdout.splitlines()[-1]
-
-
-def test_threads_that_wait_sleep_soon_unless_the_user_has_said_how_they_wait() -> None:
-    assert spins() == "100000"
-    assert spins(GOMP_SPINCOUNT="7") == "7"
-    assert spins(OMP_WAIT_POLICY="ACTIVE") == "None"

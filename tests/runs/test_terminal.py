@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from seq2see.options import TrainerOptions
 from seq2see.runs.summary import scores_line, too_short
 from seq2see.runs.terminal import Terminal, TrainingDisplay, about, clock
 from seq2see.training.budget import Budget
@@ -84,10 +83,21 @@ def test_a_run_that_has_just_begun_is_not_called_slow(capsys) -> None:
 
 
 def test_a_run_that_the_clock_ends_before_its_model_could_learn_says_so() -> None:
-    timed = TrainerOptions(max_time="00:00:02:00")
-    said = too_short(timed, 57)
-    assert said is not None and "not trained: trainer.max_time=00:00:02:00 was over after 57 steps" in said
+    timed = "00:00:02:00"
+    said = too_short(timed, 57, planned=None)
+    assert said is not None and "not trained: 57 steps within trainer.max_time=00:00:02:00" in said
     assert all(len(line) <= 80 for line in said.splitlines())
-    assert too_short(timed, 200) is None
-    assert too_short(TrainerOptions(max_time="00:00:02:00", max_steps=30), 30) is None
-    assert too_short(TrainerOptions(max_steps=30), 30) is None
+    assert too_short(timed, 57, planned=100_000) == said
+    assert too_short(timed, 200, planned=None) is None
+    assert too_short(timed, 30, planned=30) is None
+    assert too_short(None, 30, planned=30) is None
+
+
+def test_a_slow_run_that_has_the_cores_to_itself_does_not_blame_other_programs(capsys, monkeypatch) -> None:
+    display = TrainingDisplay(Terminal(), Budget(100, seconds_before=60.0), [], expected_seconds=100.0, num_threads=2)
+    used = display._of_processor + 120.0
+    monkeypatch.setattr("time.process_time", lambda: used)
+    display.training(20, {"train/loss": 1.4})
+    said = capsys.readouterr().err.splitlines()
+    assert "it gets 2.0 of 2 cores" in said[0] and "Validations take the time" in said[1]
+    assert all(len(line) <= 80 for line in said)

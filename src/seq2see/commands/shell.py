@@ -22,7 +22,6 @@ USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")  # what --info shows
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD
 LARGEST = 2**30  # bytes
-SPINS = 100_000  # of a thread that waits: a third of the usual; with 10,000 a quiet machine is slower too
 MODULES = {"train": "seq2see.runs.train", "benchmark": "benchmark"}  # the latter lies beside its script
 
 
@@ -39,7 +38,6 @@ def main(command: str, help_text: str | None) -> None:
 def run(command: str, arguments: list[str], help_text: str | None = None) -> int:
     """Runs a command, or prints its help, and returns its exit code; messages go to stderr."""
     _open_what_is_closed()
-    spin_little()
     try:
         if "--help" in arguments or "-h" in arguments:
             print((help_text or "").strip())
@@ -112,19 +110,6 @@ def keep_freed_memory() -> bool:
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and bool(mallopt(MMAP_THRESHOLD, LARGEST) and mallopt(TRIM_THRESHOLD, LARGEST))
-
-
-def spin_little() -> None:
-    """Lets threads that wait for one another sleep soon, unless the user says otherwise; before torch loads.
-
-    GNU's OpenMP spins some 300,000 times first. Beside another busy program that takes the core from the very thread
-    that is waited for, at each of some thousand barriers a step.
-
-    Source:
-        GOMP_SPINCOUNT in the manual of libgomp; `scripts/benchmark.py suite=busy`.
-    """
-    if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
-        os.environ["GOMP_SPINCOUNT"] = str(SPINS)
 
 
 def _readable(message: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from seq2see.evaluation import Evaluation
-from seq2see.options import SCORES, TrainerOptions
+from seq2see.options import SCORES
 from seq2see.ranks import num_ranks
 from seq2see.runs.cost import expected_seconds, expected_test_seconds
 from seq2see.runs.expected import Expected
@@ -83,12 +83,12 @@ def announce_rest(earlier: ResumeState, changes: list[str], max_steps: int | Non
     terminal.say()
 
 
-def too_short(trainer: TrainerOptions, steps: int) -> str | None:
-    """What to say of a run that the clock has ended before its model could learn; None: it had enough steps."""
-    if trainer.max_time is None or steps >= min(FEWEST_STEPS, trainer.max_steps or FEWEST_STEPS):
+def too_short(max_time: str | None, steps: int, *, planned: int | None) -> str | None:
+    """What to say of a run whose limit of time left its model untrained; None: it had enough steps, or all of them."""
+    if max_time is None or steps >= min(FEWEST_STEPS, planned or FEWEST_STEPS):
         return None
     return (
-        f"\n  not trained: trainer.max_time={trainer.max_time} was over after {steps:,} steps.\n"
+        f"\n  not trained: {steps:,} steps within trainer.max_time={max_time}.\n"
         f"    A model learns little in less than {FEWEST_STEPS}: raise it, or choose smaller batches"
     )
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 WIDTH = 80  # columns that everything fits into
 SLOW, SOON = 2.5, 20  # times as long as expected, after so many seconds: then the run says so
+CROWDED = 0.75  # share of the cores: with less, other programs have the rest
 
 
 class Terminal:
@@ -141,9 +142,14 @@ class TrainingDisplay:
             return
         self.expected_seconds, num_cores = None, (time.process_time() - self._of_processor) / seconds
         share = f"it gets {num_cores:.1f} of {self.num_threads} cores"
+        is_crowded = num_cores < CROWDED * self.num_threads
         self.terminal.say(
-            f"  slow: {done:.0%} after {clock(seconds)}, {clock(expected * done)} expected; {share}.\n"
-            "    Close other programs, or wait: stopped with Ctrl-C, it goes on with resume="
+            f"  slow: {done:.0%} after {clock(seconds)}, {clock(expected * done)} expected; {share}.\n    "
+            + (
+                "Close other programs, or stop it with Ctrl-C and go on later with resume=RUN"
+                if is_crowded
+                else "Either validations take the time (see report.html), or the cores are slow"
+            )
         )
 
     def validation(self, step: int, scores: dict[str, float], hypotheses: Sequence[str]) -> None:

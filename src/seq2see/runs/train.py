@@ -148,7 +148,8 @@ def _lead(options: TrainOptions, *, keeps_files: bool) -> Result:
                     raise _not_finite(error, folder, options.optim.lr) from error
                 result.steps, result.best = outcome.steps, _best(outcome.best, options.training.select)
                 stop_if_asked()
-                if hint := too_short(options.trainer, outcome.steps):
+                hint = too_short(options.trainer.max_time, outcome.steps, planned=setup.budget.max_steps)
+                if hint is not None:
                     terminal.say(hint)
                 result.cost = outcome.cost
                 if result.cost:
