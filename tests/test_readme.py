@@ -13,9 +13,11 @@ from seq2see.runs.overrides import read_overrides
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+CHINESE = (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
 RECIPES = (ROOT / "configs/experiment/README.md").read_text(encoding="utf-8")
 SWEEPS = (ROOT / "src/seq2see/commands/README.md").read_text(encoding="utf-8")
-COMMANDS = sorted(set(re.findall(r"python scripts/[^`|#\n]+", (README + RECIPES + SWEEPS).replace("\\\n", ""))))
+PAGES = README + CHINESE + RECIPES + SWEEPS
+COMMANDS = sorted(set(re.findall(r"python scripts/[^`|#\n]+", PAGES.replace("\\\n", ""))))
 
 
 def test_it_has_at_most_200_lines() -> None:
@@ -32,7 +34,7 @@ def test_each_command_names_a_script_and_keys_that_exist(line: str) -> None:
     read_overrides(script.stem, arguments)
 
 
-@pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))
+@pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README + CHINESE))
 def test_each_link_leads_to_a_file(link: str) -> None:
     assert (ROOT / link).exists()
 

@@ -366,6 +366,18 @@ def test_the_page_speaks_one_language(show, language: str):
         assert latin - set(data.split()) == set()
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_figure_in_the_corner_stands_beside_the_title_of_short_rows(show, language: str):
+    tab = show(f"#language={language}&text=dog+dog&kind=encoder&cell=1.1")
+    title, figure = tab.evaluate("""() => {
+      const figure = document.createRange();
+      figure.selectNodeContents(document.querySelector('#plate .readout'));
+      const title = document.querySelectorAll('#plate .axis-title')[1];
+      return [title, figure].map((own) => own.getBoundingClientRect().toJSON());
+    }""")
+    assert title["right"] <= figure["left"]
+
+
 def test_a_long_map_stays_inside_its_place_and_can_be_enlarged(show):
     tab = show("#kind=encoder&layer=1&head=1&text=" + "dog+cat+" * 40, width=1366, height=650)
     assert tab.evaluate("document.documentElement.scrollWidth") <= 1366

@@ -206,6 +206,9 @@ def test_a_file_gives_these_pairs_and_notes(tmp_path, name, data, options, pairs
 
 GOOD = {"tsv": b"a\tb\n", "csv": b"a,b\n", "jsonl": b'{"source":"a","target":"b"}\n'}
 LATIN = "not UTF-8 (byte 0xF6 at byte 4 of the line, in cp1252 it is 'ö'), save the file as UTF-8, or set"
+CHINESE = (
+    "not UTF-8 (byte 0xCA at byte 1 of the line, in cp1252 it is 'Ê', in gb18030 '数'), save the file as UTF-8, or set"
+)
 TAGGED = '{"source":"c","target":"d","tags":%s}'
 BAD_LINES = [  # after a good one
     ("tsv", "c\td\te", "3 fields where 2 were expected, write source and target with one tab between, or choose"),
@@ -214,6 +217,7 @@ BAD_LINES = [  # after a good one
     ("tsv", "c d\t  ", "blank target, fill it in"),
     ("tsv", b"sch\xf6n\tc", LATIN),
     ("csv", b"sch\xf6n,c", LATIN),
+    ("csv", "数据,data".encode("gbk"), f"{CHINESE} data.encoding=cp1252 or gb18030"),
     ("csv", ",c", "empty source"),
     ("csv", 'c "d" e,f', "a quote mark inside a field, write it twice and the field in quotes"),
     ("csv", '"c,d', "a quoted field begins here and never ends"),

@@ -81,8 +81,18 @@ def _say_byte(error: UnicodeDecodeError, encoding: str) -> tuple[str, str]:
     fault = f"not {encoding.upper()} (byte 0x{byte[0]:02X} at byte {error.start + 1} of the line"
     western = byte.decode("cp1252", "replace")
     if encoding == "utf-8" and western.isprintable() and western != "\ufffd":
-        return f"{fault}, in cp1252 it is '{western}')", "save the file as UTF-8, or set data.encoding=cp1252"
+        chinese = _chinese(error.object)
+        fault += f", in cp1252 it is '{western}'" + f", in gb18030 '{chinese}'" * bool(chinese)
+        return f"{fault})", "save the file as UTF-8, or set data.encoding=cp1252" + " or gb18030" * bool(chinese)
     return f"{fault})", "save the file as UTF-8, or set another data.encoding"
+
+
+def _chinese(line: bytes) -> str:
+    """The line's first character beyond ASCII in GB 2312, where one is a pair of bytes as European text hardly has."""
+    try:
+        return next(character for character in line.decode("gb2312") if not character.isascii())
+    except UnicodeDecodeError:
+        return ""
 
 
 def content(line: str) -> str:

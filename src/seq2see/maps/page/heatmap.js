@@ -6,6 +6,7 @@ const labelFont = (size) => `${size}px ${LABEL_FAMILY}`;
 
 const LARGEST_CELL = 44;
 const TITLE_SIZE = 11; // of what rows and columns are
+const LEAST_CORNER = 64; // across: the title of the rows, and the chosen cell's figure beside it
 
 // Sizes in CSS pixels of a map that fits its place, if it can do so with cells that can be seen, times a zoom.
 function heatmapGeometry(view, width, height, zoom = 1) {
@@ -14,12 +15,12 @@ function heatmapGeometry(view, width, height, zoom = 1) {
   const narrow = width < 420;
   const longest = (labels, limit) => Math.min(limit, Math.max(24, ...labels.map((label) => textWidth(label.text, font))));
   const titles = view.axisTitles ?? axisTitles(view.state); // a page may have words of its own
-  const title = textWidth(titles.columns, labelFont(TITLE_SIZE));
-  const left = Math.ceil(Math.max(longest(view.queryLabels, narrow ? 76 : 120) + 14, title + 32));
+  const title = (text) => Math.ceil(textWidth(text, labelFont(TITLE_SIZE)));
+  const left = Math.ceil(Math.max(longest(view.queryLabels, narrow ? 76 : 120) + 14, title(titles.columns) + 32, LEAST_CORNER));
   const columns = longest(view.keyLabels, narrow ? 84 : 112);
   const fit = (steep) => {
     const right = steep ? 8 : Math.ceil(columns * 0.7);
-    const top = Math.max(58, Math.ceil(columns * (steep ? 1 : 0.72)) + (steep ? 14 : 20));
+    const top = Math.max(58, title(`\u2190 ${titles.rows}`) + 4, Math.ceil(columns * (steep ? 1 : 0.72)) + (steep ? 14 : 20));
     const across = (width - left - right) / numKeys;
     const whole = Math.min(across, (height - top - 8) / numQueries, LARGEST_CELL);
     const cell = zoom * Math.max(whole, Math.min(across, 5), 2); // rather a map that scrolls than cells too small to be seen

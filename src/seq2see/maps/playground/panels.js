@@ -161,7 +161,7 @@ const headsOf = (model, [kind, layer]) => Array.from({ length: model.heads }, (_
 function kindGroup(kind, model, app) {
   const layers = Array.from({ length: model.layers[kind] }, (_, layer) => {
     const heads = headsOf(model, [kind, layer]);
-    const name = `${say('kindTitle')[kind]}, ${say('layer', layer)}`;
+    const name = say('whole', kind, layer);
     const row = element('div', { class: 'head-row' }, ...heads.map((place) => headCell(place, app)));
     row.style.setProperty('--columns', Math.min(4, model.heads));
     return element('div', { class: 'layer' }, element('button', {
@@ -253,7 +253,7 @@ function drawChanges(view, app) {
   const whole = view.model.heads > 1 ? layers.filter((heads) => heads.every((own) => off.has(headMark(own)))) : [];
   const inWhole = new Set(whole.flat().map(headMark));
   const list = [
-    ...whole.map((heads) => [say('isOff', `${say('kindTitle')[heads[0].kind]}${state.language === 'zh' ? '' : ', '}${say('layer', heads[0].layer)}`), () => app.switchHeads(heads)]),
+    ...whole.map((heads) => [say('isOff', say('whole', heads[0].kind, heads[0].layer)), () => app.switchHeads(heads)]),
     ...state.off.filter((own) => !inWhole.has(headMark(own))).map((own) => [say('isOff', say('full', own)), () => app.switchHeads([own])]),
     ...state.forced.map((own) => [say('isForced', say('full', own),
       own.kind === 'encoder' ? label(source, own.query) : label(target, own.query),
@@ -295,7 +295,7 @@ function drawHeld({ state, answer }, app) {
   byId('held').hidden = answer.hypotheses.length < 2;
   const items = answer.hypotheses.slice(0, state.beam).map((own, rank) => element('li', {}, element('button', {
     type: 'button', 'aria-pressed': String(rank === state.rank), 'data-value': `rank ${rank}`, onclick: () => app.change({ rank, place: null }),
-  }, element('bdi', {}, textOf(own) || say('nothing')), element('small', {}, say('ranked', figure(own.logProb)) + (own.ended ? '' : `, ${say('cut')}`)))));
+  }, element('bdi', {}, textOf(own) || say('nothing')), element('small', {}, say('ranked', figure(own.logProb), own.ended)))));
   keepingFocus(byId('hypotheses'), () => byId('hypotheses').replaceChildren(...items));
 }
 

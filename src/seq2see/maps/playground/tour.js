@@ -26,6 +26,7 @@ const WORDS = {
     kindTitle: { encoder: 'Encoder self-attention', decoder: 'Decoder self-attention', cross: 'Cross-attention' },
     kindNote: { encoder: 'source to source', decoder: 'target to target', cross: 'target to source' },
     head: (layer, head) => `layer ${layer + 1}, head ${head + 1}`, layer: (layer) => `layer ${layer + 1}`,
+    whole: (kind, layer) => `${WORDS.en.kindTitle[kind]}, ${WORDS.en.layer(layer)}`,
     full: ({ kind, layer, head }) => `${WORDS.en.kindTitle[kind].toLowerCase()}, ${WORDS.en.head(layer, head)}`,
     rowsLabel: 'A row is named for what it', predicts: 'predicts', reads: 'reads', readSoFar: 'read so far',
     showsLabel: 'The map shows', this: 'this', difference: 'difference',
@@ -45,7 +46,7 @@ const WORDS = {
     isUnseen: (word) => `${q(word)} unseen`, isRemoved: (word) => `${q(word)} removed`, isStage: (name) => `as it was at ${name}`,
     place: (place) => `place ${place + 1}`,
     candidatesTitle: (token) => `In the place of ${q(token)}`, chooseToken: 'Press a token of the output to see what else was probable there.',
-    held: 'What the beam held', ranked: (value) => `log-probability ${value}`,
+    held: 'What the beam held', ranked: (value, ended) => `log-probability ${value}${ended ? '' : `, ${WORDS.en.cut}`}`,
     sayOutput: (text) => `Output: ${text}`,
     on: 'on', off: 'off',
     tooLong: (length, most) => `this source has ${length} tokens with its end, and the model reads at most ${most}`,
@@ -62,7 +63,7 @@ const WORDS = {
     looking: 'Looking for an example \u2026', stop: (at, of) => `Stop ${at} of ${of}`,
   },
   zh: {
-    skip: '跳到注意力图', motto: '网页里就有一个训练好的模型：输入、关掉、观察', page: '页面', tour: '导览', other: 'English',
+    skip: '跳到注意力图', motto: '网页里就有一个训练好的模型：输一句话，关几个头，看看变化', page: '页面', tour: '导览', other: 'English',
     back: '上一站', next: '下一站', leave: '结束导览',
     source: '输入', examples: '例句', ownText: '自己输入的', output: '输出', again: '重写一遍',
     wordsTitle: '输入中的词：点一下就去掉', wordsLabel: '去掉的词', unseen: '看不见', removed: '删掉',
@@ -81,12 +82,13 @@ const WORDS = {
     kindTitle: { encoder: '编码器自注意力', decoder: '解码器自注意力', cross: '交叉注意力' },
     kindNote: { encoder: '输入看输入', decoder: '输出看输出', cross: '输出看输入' },
     head: (layer, head) => `第 ${layer + 1} 层第 ${head + 1} 头`, layer: (layer) => `第 ${layer + 1} 层`,
+    whole: (kind, layer) => `${WORDS.zh.kindTitle[kind]}${WORDS.zh.layer(layer)}`,
     full: ({ kind, layer, head }) => `${WORDS.zh.kindTitle[kind]}${WORDS.zh.head(layer, head)}`,
     rowsLabel: '每行标的是', predicts: '要写的词', reads: '刚读的词', readSoFar: '已读的词',
     showsLabel: '图中显示', this: '当前', difference: '变化',
     scaleLabel: '颜色刻度', linear: '0 到 1', sqrt: '开方', row: '按行', largest: '该行最大值',
     plateKeys: '方向键移动所选的格子；按回车，让这一行只看这里。',
-    zoom: '图的大小', smaller: '缩小', fit: '合适', larger: '放大', hidden: '看不到',
+    zoom: '图的大小', smaller: '缩小', fit: '适应', larger: '放大', hidden: '看不到',
     reading: '所选的格子',
     at: (label) => `在${q(label)}处`, predicting: (label) => `要写${q(label)}时`, afterReading: (label) => `读到${q(label)}时`,
     goes: (head, when, share, key) => `${head}：${when}，有 ${share} 的注意力落在${q(key)}上。`,
@@ -100,7 +102,7 @@ const WORDS = {
     isUnseen: (word) => `看不见${q(word)}`, isRemoved: (word) => `删掉${q(word)}`, isStage: (name) => `回到${name}`,
     place: (place) => `第 ${place + 1} 个位置`,
     candidatesTitle: (token) => `${q(token)}这个位置的候选`, chooseToken: '点输出里的一个词元，看看这里还有哪些候选。',
-    held: '束搜索留下的其他结果', ranked: (value) => `对数概率 ${value}`,
+    held: '束搜索留下的结果', ranked: (value, ended) => `对数概率 ${value}${ended ? '' : `，${WORDS.zh.cut}`}`,
     sayOutput: (text) => `输出：${text}`,
     on: '开', off: '关',
     tooLong: (length, most) => `输入连同结束符有 ${length} 个词元，模型最多读 ${most} 个`,
@@ -113,10 +115,10 @@ const WORDS = {
     quality: (bits, difference, sentences) => (bits === 32
       ? '文件里的权重就是训练好的模型的权重，每个 32 位。'
       : `文件里的权重每个约 ${bits} 位。在 ${thousands(sentences)} 个句子上，下一个词元的得分（logit）因此最多相差 ${difference}。`)
-      + '较早的阶段，文件只记下每个权重偏向训练好的权重的哪一侧、平均偏多少；训练前的权重是重新抽取的随机数。页面不联网，你输入的内容也不会离开这里。',
-    notesChanges: '关掉的头不再给所在的层贡献任何东西。被改了方向的那一行，全部权重都放到你指定的地方。看不见的词还在句子里，只是编码器和交叉注意力的头都不能看它；删掉的词则从来没有出现过。',
-    notesAttention: '注意力说的是一个头从哪里读，并不是输出的原因。动手改一改，看结果怎么变，才更接近原因；不过头与头可以互相顶替，所以看到的影响只会偏小。',
-    keysTitle: '按键', keys: [['方向键', '在图中移动所选的格子；在头、词、词元之间移动'], ['回车', '在图中：让这一行只看这里'], ['+ \u2212 0', '在图中：放大、缩小、恢复'], ['Tab', '到其他地方'], ['Esc', '取消选择']],
+      + '至于训练途中的阶段，文件只记下每个权重比训练好的值大还是小，以及平均差多少；训练前的权重是重新抽取的随机数。页面不联网，你输入的内容也不会离开这里。',
+    notesChanges: '关掉的头对所在的层不再有任何贡献。被指定只看某处的一行，全部权重都放在那里。看不见的词还在句子里，只是编码器和交叉注意力的头都不能看它；删掉的词则从来没有出现过。',
+    notesAttention: '注意力说的是一个头从哪里读，并不是输出的原因。动手改一改，看看结果怎样变化，才更接近原因；不过头与头可以互相顶替，这样看到的影响只会偏小，不会偏大。',
+    keysTitle: '按键', keys: [['方向键', '在图中移动所选的格子；在头、词、词元之间移动'], ['回车', '在图中：让这一行只看这里'], ['+ \u2212 0', '在图中：放大、缩小、恢复'], ['Tab', '移到其他控件'], ['Esc', '取消选择']],
     theme: { '': '自动', light: '浅色', dark: '深色' }, themeLabel: (name) => `颜色：${name}`,
     looking: '正在找合适的例子……', stop: (at, of) => `第 ${at} 站，共 ${of} 站`,
   },
@@ -155,15 +157,15 @@ const TOUR = {
   zh: [
     ['训练前和训练后', (found) => (found.isAlone
       ? `这个文件里只有训练好的模型，没有训练前的样子可看。它把${q(found.source)}写成了${q(found.after)}。`
-      : `一步都还没训练时，看到${q(found.source)}，模型写的是${q(short(found.before) || '（空）')}，因为它的参数全是随机数。`
+      : `还没有训练时，看到${q(found.source)}，模型写的是${q(short(found.before) || '（空）')}，因为它的参数全是随机数。`
         + `把“训练进度”滑块拖到最右边：训练 ${thousands(found.step)} 步以后，它写出了${q(found.after)}${found.isRight ? '，完全正确' : ''}。`
-        + '拖的时候留意那些图。前后两个模型，程序一行没改，变的只是里面的数字。')],
-    ['一行：读到什么，要写什么', (found) => `图中的每一行，是写到某处的一瞬间。在标出的这一行，解码器刚读完${q(found.read)}，正要写${q(found.written)}；`
+        + '拖动时留意那些注意力图。前后两个模型，程序一行也没改，变的只是里面的数字。')],
+    ['一行：读到什么，要写什么', (found) => `图中的每一行，对应输出过程中的一刻。标出的这一行里，解码器刚读完${q(found.read)}，正要写${q(found.written)}；`
       + `这时${WORDS.zh.full(found.place)}把 ${found.share} 的注意力放在${q(found.key)}上。`
-      + '一行既可以用要写的词来标，也可以用刚读的词来标。点图上方的“刚读的词”试试：名字错开一格，图还是那张图。'],
+      + '一行既可以用要写的词来标，也可以用刚读的词来标。点图上方的“刚读的词”试试：名称错开一格，图还是那张图。'],
     ['关掉一个头', (found) => (found.changed
       ? `我们把 ${found.tried} 个头轮流关掉，影响最大的是${WORDS.zh.full(found.place)}：少了它，${found.sentences} 句里有 ${found.changed} 句的输出变了。`
-        + `现在它就关着：输出里标出的是变了的词，下面是关掉之前写的。点它的圆点重新打开，再关别的头试试：没有哪个比它更要紧。`
+        + `现在它是关着的：输出里变了的词已经标出，下面是关掉之前的输出。点它的圆点重新打开，再关掉别的头试试：没有哪个比它更要紧。`
       : `我们把 ${found.tried} 个头轮流关掉，${found.sentences} 句输出一句也没变：在这个模型里，头与头可以互相顶替。`
         + `现在${WORDS.zh.full(found.place)}关着，结果照旧。试试关掉整整一层（L1、L2……），看什么时候会出错。`)],
     ['写错的一句', (found) => {
@@ -177,7 +179,7 @@ const TOUR = {
     ['比训练时更长', (found) => (found.isLonger
       ? `这句输入由 ${found.parts} 个例句连成，共 ${found.length} 个词元，而${found.isKnown ? '训练时最长的' : '文件中最长的例句'}只有 ${found.longest} 个。`
         + `模型写了 ${found.written} 个词元，${found.ended ? '然后自己停了下来' : '写到长度上限被截断了'}。`
-        + '从上到下一行一行看：图案能保持到最后吗？断开的地方，模型写了什么？'
+        + '从上到下一行一行看：图案能保持到最后吗？如果断了，模型在那里写了什么？'
       : `这个模型一共只有 ${found.most} 个位置，没法给它更长的句子。试试它装得下的最长的一句。`)],
   ],
 };
