@@ -9,6 +9,7 @@ from typing import Any
 from seq2see._version import __version__
 from seq2see.data import EncodedPairs, scoring_loader
 from seq2see.decoding.checkpoint import FORMAT, find_checkpoint, mean_weights, read_content, require_finite
+from seq2see.decoding.constraints import Constraints
 from seq2see.decoding.ensemble import Ensemble, Predictor
 from seq2see.decoding.forced import teacher_forced
 from seq2see.decoding.hypothesis import LengthLimit, bounded
@@ -99,7 +100,13 @@ class TranslationModel:
         return [line.text for line in self.translations(lines)]
 
     def translations(
-        self, lines: Iterable[str], *, first: int = 1, progress: Callable[[int], None] | None = None
+        self,
+        lines: Iterable[str],
+        *,
+        first: int = 1,
+        progress: Callable[[int], None] | None = None,
+        constraints: Constraints | None = None,
+        prefixes: Sequence[str] | None = None,
     ) -> list[TranslatedLine]:
         """As many translations of each line as `decode.num_best` says, the best first, and what is known of them.
 
@@ -110,9 +117,11 @@ class TranslationModel:
             lines: decoded together; what is longer than the model reads is cut, and blank lines stay blank.
             first: the number of the first one, which random draws follow from.
             progress: called with the number of lines done since the last call; blank ones do not count.
+            constraints: what each translation must hold and must not hold.
+            prefixes: what the translation of each line begins with; an empty one is none.
 
         Raises:
-            ValueError: `lines` is one text.
+            ValueError: `lines` is one text, or the constraints of a line cannot be met.
         """
         if isinstance(lines, str):
             raise ValueError(f"one text ({lines[:40]!r}) where many lines are asked for: put it into a list")
@@ -127,6 +136,10 @@ class TranslationModel:
             options=self.options.decode,
             numbers=[first + place for place in filled],
             progress=progress,
+            constraints=Constraints(self.target_tokenizer)
+            if prefixes is not None and constraints is None
+            else constraints,
+            prefixes=None if prefixes is None else [prefixes[place] for place in filled],
         )
         for place, tokens, seen, hypotheses in zip(filled, ids, read, found, strict=True):
             line, decode = results[place], self.target_tokenizer.decode
