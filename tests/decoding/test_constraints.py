@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_models import assert_same, endless, random_model
+from random_models import assert_same, endless, forced, random_model
 
 from seq2see.decoding import Constraints, Ensemble, Hypothesis, LengthLimit, decode_sentences
 from seq2see.decoding.ensemble import Predictor
@@ -34,8 +34,6 @@ def every(
     model: Predictor, tokenizer: Tokenizer, limit: int, must: list[str], forbid: list[str], prefix: str
 ) -> list[Hypothesis]:
     """All whole outputs that fit, best first, each text of ids scored by itself."""
-    from random_models import forced
-
     texts = [list(ids) for n in range(limit) for ids in itertools.product(range(3, tokenizer.vocab_size), repeat=n)]
     texts = [ids for ids in texts if fits(tokenizer.decode(ids), must, forbid, prefix)]
     scores = forced(model, [[5, 6]] * len(texts), texts).totals
@@ -71,7 +69,7 @@ CASES = [
 def test_a_wide_beam_finds_every_output_that_fits_in_their_order(
     tokenizer: Tokenizer, must: list[str], forbid: list[str], prefix: str
 ) -> None:
-    limit = 5 if tokenizer is not BPE else 4
+    limit = 5 if tokenizer is CHAR else 4  # the beam is as wide as there are outputs of so many tokens
     model = random_model(3, tokenizer.vocab_size)
     wanted = every(model, tokenizer, limit, must, forbid, prefix)
     constraints = Constraints(tokenizer, must=must, forbid=forbid)
@@ -103,8 +101,6 @@ def test_an_ensemble_is_searched_alike() -> None:
 def test_whatever_method_all_outputs_fit_and_are_scored_as_by_the_model(
     seed: int, tokenizer: Tokenizer, decode: dict, must: list[str], forbid: list[str], prefix: str, ends: bool
 ) -> None:
-    from random_models import forced
-
     must = [] if "sample" in decode else must
     model = random_model(seed, tokenizer.vocab_size)
     model = model if ends else endless(model)
@@ -125,16 +121,15 @@ def test_greedy_takes_the_most_probable_token_of_those_that_may_follow() -> None
         for other in best:
             if other.ids[: len(ids)] == ids and len(other.ids) > len(ids):
                 step.setdefault(other.ids[len(ids)], other)
-        from random_models import forced
-
-        scores = {token: forced(model, [[5, 6]], [[*ids, token]]).log_probs[0][len(ids)] for token in step}
+            scores = {token: forced(model, [[5, 6]], [[*ids, token]]).log_probs[0][len(ids)] for token in step}
         ids.append(max(scores, key=lambda token: scores[token]))
         assert ids == one.ids[: len(ids)]
 
 
 def test_without_constraints_nothing_changes() -> None:
     model = random_model(4, CHAR.vocab_size)
-    for decode in ({}, {"beam_size": 3, "num_best": 3}, {"sample": True, "num_best": 2}):
+    methods: list[dict] = [{}, {"beam_size": 3, "num_best": 3}, {"sample": True, "num_best": 2}]
+    for decode in methods:
         options = DecodeOptions(**decode)
         plain = decode_sentences(model, [[4], [5, 6]], limit=LIMIT, options=options)
         assert (
