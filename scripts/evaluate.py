@@ -23,6 +23,7 @@ Settings:
   baselines=true   what copying and the training pairs alone would score
   report=true      <split>.html: the worst outputs and their attention, and whether attention
                    tells wrong outputs from right ones
+  scores=true      <split>.scores.jsonl: log-probabilities of the references, token by token
   accelerator=auto or cpu, gpu
 """
 

@@ -54,6 +54,7 @@ def evaluate(options: EvaluateOptions) -> tuple[Evaluation, list[Path]]:
         notes.append(f"pairs unlike those of training: {task_of(trained.options).ood}")
     evaluation = evaluate_pairs(trained, pairs, train=train, device=device_of(options.accelerator))
     evaluation.notes += notes
+    evaluation.keeps_log_probs = options.scores
     add_alignment(trained, evaluation, valid)
     if options.output is not None:
         folder = Path(options.output)
@@ -86,6 +87,7 @@ def evaluate_several(options: EvaluateOptions) -> tuple[list[Evaluation], dict[s
         trained, pairs, notes = _loaded(path, options)
         evaluations.append(evaluate_pairs(trained, pairs, device=device_of(options.accelerator)))
         evaluations[-1].notes += notes
+        evaluations[-1].keeps_log_probs = options.scores
         said |= dict.fromkeys(notes)
     comparison = compare_evaluations(checkpoints_of(options), evaluations)
     comparison["notes"] = [*said, *comparison["notes"]]

@@ -2,6 +2,7 @@
 
 from seq2see.decoding.beam import beam_search
 from seq2see.decoding.checkpoint import Content, device_of, find_checkpoint, read_content, require_finite
+from seq2see.decoding.constraints import Constraints
 from seq2see.decoding.ensemble import Ensemble
 from seq2see.decoding.forced import Forced, teacher_forced
 from seq2see.decoding.greedy import greedy
@@ -10,6 +11,7 @@ from seq2see.decoding.sentences import decode_sentences
 from seq2see.decoding.translation_model import TranslatedLine, Translation, TranslationModel, as_one, load
 
 __all__ = [
+    "Constraints",
     "Content",
     "Ensemble",
     "Forced",

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from seq2see.decoding.constraints import Restriction
 from seq2see.decoding.ensemble import Predictor
 from seq2see.decoding.hypothesis import Hypothesis, best_first, evaluation_mode, most_ids, next_log_probs
 from seq2see.options import DecodeOptions
@@ -30,6 +31,7 @@ def greedy(
     *,
     max_lengths: Sequence[int],
     choose: Choose = most_probable,
+    restriction: Restriction | None = None,
 ) -> list[Hypothesis]:
     """The most probable token at each step, for each row until EOS or its limit.
 
@@ -39,6 +41,7 @@ def greedy(
         src_mask: bool (B, S), True = a real token.
         max_lengths: for each row the most tokens to produce, EOS included.
         choose: another choice than the most probable token, such as a `Sampler`.
+        restriction: what may be written.
     """
     num_rows = src.shape[0]
     ids: list[list[int]] = [[] for _ in range(num_rows)]
@@ -50,9 +53,14 @@ def greedy(
         memory = model.encode(src[rows], src_mask)
         cache, longest = model.new_cache(), most_ids(model)
         tokens = torch.full((len(rows), 1), BOS, device=src.device)
+        states = None if restriction is None else restriction.begin[rows]
         for step in range(1, max(max_lengths, default=0) + 1):
             log_probs = next_log_probs(model.decode(tokens, memory, src_mask, cache)[:, -1])  # (R, V)
-            token = choose(log_probs, rows)
+            if restriction is not None and states is not None:
+                following = restriction.restrict(log_probs, states, rows, limits.clamp(max=longest) - step)
+                states = following.gather(1, (token := choose(log_probs, rows))[:, None])[:, 0]
+            else:
+                token = choose(log_probs, rows)
             taken = log_probs.gather(1, token[:, None])[:, 0]
             for row, log_prob, symbol in zip(rows.tolist(), taken.tolist(), token.tolist(), strict=True):
                 if symbol == EOS:
@@ -68,6 +76,7 @@ def greedy(
                     break
                 rows, limits, token = rows[going], limits[going], token[going]
                 memory, src_mask = memory[going], src_mask[going]
+                states = states if states is None else states[going]
                 cache.select(going)
             tokens = token[:, None]
     return [Hypothesis(*row) for row in zip(ids, scores, ended, strict=True)]
@@ -81,10 +90,12 @@ def sample(
     max_lengths: Sequence[int],
     numbers: Sequence[int],
     options: DecodeOptions,
+    restriction: Restriction | None = None,
 ) -> list[list[Hypothesis]]:
     """For each row `options.num_best` independent samples, best first; the rest as in `greedy`.
 
-    Its draws follow from its number among `numbers`, such as that of its line; `options` leave nothing open.
+    Its draws follow from its number among `numbers`, such as that of its line; `options` leave nothing open. A
+    restriction is of as many rows as there are samples.
     """
     count = options.num_best
     assert count and options.length_penalty is not None
@@ -94,6 +105,7 @@ def sample(
         src_mask.repeat_interleave(count, 0),
         max_lengths=[length for length in max_lengths for _ in range(count)],
         choose=Sampler(options, [number * count + copy for number in numbers for copy in range(count)]),
+        restriction=restriction,
     )
     return [best_first(found[start : start + count], options.length_penalty) for start in range(0, len(found), count)]
 

@@ -12,6 +12,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from seq2see.decoding.beam import beam_search
+from seq2see.decoding.constraints import Constraints, Restriction
 from seq2see.decoding.ensemble import Predictor
 from seq2see.decoding.greedy import greedy, sample
 from seq2see.decoding.hypothesis import Hypothesis, LengthLimit, evaluation_mode
@@ -30,6 +31,8 @@ def decode_sentences(
     options: DecodeOptions | None = None,
     numbers: Sequence[int] | None = None,
     progress: Callable[[int], None] | None = None,
+    constraints: Constraints | None = None,
+    prefixes: Sequence[str] | None = None,
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each source, best first (see `best_first`), in the order of the sources (see `ranks.sharing`).
 
@@ -40,9 +43,22 @@ def decode_sentences(
         options: how to search; None: greedily.
         numbers: for each source one of its own, which its random draws follow from; None: its place.
         progress: called with the number of sentences done since the last call.
+        constraints: of all outputs.
+        prefixes: with constraints, what each output begins with; None: nothing.
+
+    Raises:
+        ValueError: a source's constraints cannot be met, or are for a search and `options` draw samples.
     """
     options = (options or DecodeOptions()).filled()
-    assert options.batch_size
+    assert options.batch_size and options.num_best
+    paths = []
+    if constraints is not None:
+        if constraints.must and options.sample:
+            raise ValueError("decode.sample=true draws at random, and must= needs a search: leave out one of them")
+        own = zip(numbers or range(1, len(sources) + 1), prefixes or [""] * len(sources), sources, strict=True)
+        paths = [
+            constraints.path(prefix, number=at, limit=limit, source_length=len(row) + 1) for at, prefix, row in own
+        ]
     device = next(model.parameters()).device
     hypotheses: list[list[Hypothesis]] = [[] for _ in sources]
 
@@ -52,11 +68,15 @@ def decode_sentences(
         lengths = torch.tensor([len(row) for row in rows], device=device)
         src_mask = torch.arange(src.shape[1], device=device) < lengths[:, None]
         most = [limit.of(len(row)) for row in rows]
+        copies, restriction = options.num_best if options.sample else 1, None
+        if constraints is not None:
+            ways = [paths[place] for place in places for _ in range(copies or 1)]
+            restriction = Restriction(constraints, ways, device)
         if options.sample:
             own = places if numbers is None else [numbers[place] for place in places]
-            return sample(model, src, src_mask, max_lengths=most, numbers=own, options=options)
-        if options.beam_size == 1:
-            return [[best] for best in greedy(model, src, src_mask, max_lengths=most)]
+            return sample(model, src, src_mask, max_lengths=most, numbers=own, options=options, restriction=restriction)
+        if options.beam_size == 1 and (constraints is None or not constraints.must):
+            return [[best] for best in greedy(model, src, src_mask, max_lengths=most, restriction=restriction)]
         assert options.beam_size and options.num_best and options.length_penalty is not None
         return beam_search(
             model,
@@ -66,6 +86,7 @@ def decode_sentences(
             beam_size=options.beam_size,
             length_penalty=options.length_penalty,
             num_best=options.num_best,
+            restriction=restriction,
         )
 
     batches = list(share_of(_batches([len(source) + 1 for source in sources], options.batch_size)))

@@ -6,9 +6,13 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from seq2see._version import __version__
 from seq2see.data import EncodedPairs, scoring_loader
+from seq2see.data.encoded import Texts
 from seq2see.decoding.checkpoint import FORMAT, find_checkpoint, mean_weights, read_content, require_finite
+from seq2see.decoding.constraints import Constraints
 from seq2see.decoding.ensemble import Ensemble, Predictor
 from seq2see.decoding.forced import teacher_forced
 from seq2see.decoding.hypothesis import LengthLimit, bounded
@@ -22,7 +26,7 @@ from seq2see.transformer import Transformer
 
 @dataclass(frozen=True)
 class Translation:
-    """One translation of a line; the last three fields are its details (`maps.attended`)."""
+    """One translation of a line; `tokens` to `links` are its details (`maps.attended`)."""
 
     text: str  # as the model writes it; a `char` or `bpe` model may write line ends
     score: float  # summed log-probability, nats, before any length penalty
@@ -31,6 +35,7 @@ class Translation:
     tokens: tuple[str, ...] = ()  # a label for each id, and `<eos>` if the end was reached
     log_probs: tuple[float, ...] = ()  # of each of `tokens`, nats; their sum is the score
     links: tuple[tuple[int, int], ...] = ()  # for each target word the source word that it attends to most, and itself
+    copied: tuple[int, ...] = ()  # which words of the text were unknown, and are copied from the source
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,13 @@ class TranslationModel:
         return [line.text for line in self.translations(lines)]
 
     def translations(
-        self, lines: Iterable[str], *, first: int = 1, progress: Callable[[int], None] | None = None
+        self,
+        lines: Iterable[str],
+        *,
+        first: int = 1,
+        progress: Callable[[int], None] | None = None,
+        constraints: Constraints | None = None,
+        prefixes: Sequence[str] | None = None,
     ) -> list[TranslatedLine]:
         """As many translations of each line as `decode.num_best` says, the best first, and what is known of them.
 
@@ -110,31 +121,67 @@ class TranslationModel:
             lines: decoded together; what is longer than the model reads is cut, and blank lines stay blank.
             first: the number of the first one, which random draws follow from.
             progress: called with the number of lines done since the last call; blank ones do not count.
+            constraints: what each translation must hold and must not hold.
+            prefixes: what the translation of each line begins with; an empty one is none.
 
         Raises:
-            ValueError: `lines` is one text.
+            ValueError: `lines` is one text, or the constraints of a line cannot be met.
         """
         if isinstance(lines, str):
             raise ValueError(f"one text ({lines[:40]!r}) where many lines are asked for: put it into a list")
-        results = [TranslatedLine(number, line) for number, line in enumerate(lines, start=first)]
-        filled = [place for place, line in enumerate(results) if line.source and not line.source.isspace()]
-        ids = self.source_tokenizer.encode_batch([results[place].source for place in filled])
-        read = [tokens[: self.source_limit[0] - 1] for tokens in ids]
+        results = self._read(lines, first)
+        filled = [place for place, line in enumerate(results) if line.num_tokens]
         found = decode_sentences(
             self.predictor,
-            read,
+            [results[place].ids for place in filled],
             limit=self.length_limit,
             options=self.options.decode,
             numbers=[first + place for place in filled],
             progress=progress,
+            constraints=Constraints(self.target_tokenizer)
+            if prefixes is not None and constraints is None
+            else constraints,
+            prefixes=None if prefixes is None else [prefixes[place] for place in filled],
         )
-        for place, tokens, seen, hypotheses in zip(filled, ids, read, found, strict=True):
-            line, decode = results[place], self.target_tokenizer.decode
+        decode = self.target_tokenizer.decode
+        for place, hypotheses in zip(filled, found, strict=True):
             translations = tuple(Translation(decode(one.ids), one.score, one.ended, one.ids) for one in hypotheses)
-            unknown = tuple(unknown_symbols(self.source_tokenizer, line.source, tokens))
-            results[place] = TranslatedLine(
-                line.number, line.source, translations, len(tokens) + 1, unknown, tuple(seen)
-            )
+            results[place] = replace(results[place], translations=translations)
+        return results
+
+    def scored(self, pairs: Iterable[tuple[str, str]], *, first: int = 1) -> list[TranslatedLine]:
+        """Each source with its given target as its translation, whose score is what `score` gives; blank ones as above.
+
+        Raises:
+            ValueError: a target has more tokens than the model has positions.
+        """
+        sources, given = [list(side) for side in zip(*pairs, strict=True)] or ([], [])
+        results = self._read(sources, first)
+        filled = [place for place, line in enumerate(results) if line.num_tokens]
+        targets = self.target_tokenizer.encode_batch(given[place] for place in filled)
+        most = self.predictor.decoder_positions.max_length
+        for place, ids in zip(filled, targets, strict=True):
+            if most is not None and len(ids) + 1 > most:
+                raise ValueError(
+                    f"line {results[place].number}: the target has {len(ids) + 1} tokens, the end included, and the "
+                    f"model {most} positions (model.max_positions): shorten it, or train with more"
+                )
+        texts = [Texts.of([list(results[place].ids) for place in filled]), Texts.of(targets)]
+        encoded = EncodedPairs(*texts, ids=np.arange(len(filled)))
+        totals = teacher_forced(self.predictor, scoring_loader(encoded)).totals if filled else []
+        for place, ids, total in zip(filled, targets, totals, strict=True):
+            results[place] = replace(results[place], translations=(Translation(given[place], total, True, ids),))
+        return results
+
+    def _read(self, lines: Iterable[str], first: int) -> list[TranslatedLine]:
+        """The lines as the model reads them."""
+        results = [TranslatedLine(number, line) for number, line in enumerate(lines, start=first)]
+        filled = [place for place, line in enumerate(results) if line.source and not line.source.isspace()]
+        encoded = self.source_tokenizer.encode_batch([results[place].source for place in filled])
+        for place, ids in zip(filled, encoded, strict=True):
+            line, read = results[place], tuple(ids[: self.source_limit[0] - 1])
+            unknown = tuple(unknown_symbols(self.source_tokenizer, line.source, ids))
+            results[place] = replace(line, num_tokens=len(ids) + 1, unknown=unknown, ids=read)
         return results
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[float]:

@@ -1,7 +1,7 @@
 """A trained model and pairs in; its translations, their scores and what is behind them out."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,10 +43,15 @@ class Evaluation:
     closest: list[int]  # of each source the number of the pair whose reference is nearest to the output
     kinds: list[Kind | None]  # of each source's output, the kind of its error; None: it is right
     notes: list[str] = field(default_factory=list)  # for people
+    log_probs: Sequence[np.ndarray] = field(default=(), repr=False)  # of the tokens of each reference and its end, nats
+    keeps_log_probs: bool = False  # in a file
     page: str | None = field(default=None, repr=False)  # outputs and their attention as HTML, where it was asked for
 
     def write(self, folder: Path, name: str) -> list[Path]:
-        """`<name>.json` (scores), `<name>.tsv` (every translation), `<name>.html` (the page); returns their paths."""
+        """`<name>.json` (scores), `<name>.tsv` (every translation), `<name>.html` (the page) and `<name>.scores.jsonl`.
+
+        Returns the paths of what was written; the latter two only where they were asked for.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         report = {"scores": self.scores, **self.details, "notes": self.notes}
         columns = {
@@ -62,9 +67,19 @@ class Evaluation:
         }
         if self.page is not None:
             files[folder / f"{name}.html"] = self.page
+        if self.keeps_log_probs:
+            files[folder / f"{name}.scores.jsonl"] = "".join(self._scored_references())
         for path, text in files.items():
             write_text(path, text)
         return list(files)
+
+    def _scored_references(self) -> Iterator[str]:
+        """An object a line, as `translate.py` writes them."""
+        rows = zip(self.sources, self.references, self.target_tokens, self.log_probs, strict=True)
+        for source, reference, tokens, log_probs in rows:
+            content = {"source": source, "reference": reference, "score": round(float(log_probs.sum()), 6)}
+            content |= {"tokens": [*tokens, "<eos>"], "log_probs": [round(own, 6) for own in log_probs.tolist()]}
+            yield json.dumps(content, ensure_ascii=False) + "\n"
 
     def lines(self) -> list[str]:
         """What the terminal shows, in 80 columns."""
@@ -149,6 +164,7 @@ def evaluate_pairs(
         firsts=firsts,
         closest=closest,
         kinds=kinds,
+        log_probs=forced.log_probs,
         notes=_notes(details, counts, trained.length_limit.remedy),
     )
 

@@ -22,7 +22,7 @@ from seq2see.maps.measures import choose_head
 from seq2see.options import TokenizerKind
 from seq2see.tasks import Pair
 from seq2see.tasks.progress import watched
-from seq2see.text import EOS, Tokenizer
+from seq2see.text import EOS, UNK, Tokenizer, normalize, parted
 
 MOST_NUMBERS = 2**22  # of attention weights or log-probabilities in memory together: more is slower, not faster
 MOST_PAIRS = 500  # that an alignment error rate is measured on
@@ -164,6 +164,49 @@ def with_details(trained: TranslationModel, lines: Sequence[TranslatedLine], hea
         )
 
     return [replace(line, translations=tuple(detailed(line, own) for own in line.translations)) for line in lines]
+
+
+def require_copies(trained: TranslationModel) -> None:
+    """Refuses a model in which no unknown word has a source word beside it.
+
+    Raises:
+        ValueError: its target's tokens are no words, or its source's are characters.
+    """
+    source, target = trained.source_tokenizer.kind, trained.target_tokenizer.kind
+    if target is not TokenizerKind.word or source is TokenizerKind.char:
+        raise ValueError(
+            f"copy_unknown=true copies source words to unknown target words, and this model has "
+            f"tokenizer.source={source.value}, tokenizer.target={target.value}: leave it out, or train with "
+            "tokenizer.target=word and a source of words or bpe"
+        )
+
+
+def with_copies(trained: TranslationModel, lines: Sequence[TranslatedLine], head: CrossHead) -> list[TranslatedLine]:
+    """The lines with each unknown word as the source word that the head looks at most while it is predicted.
+
+    Source:
+        Jean et al. 2015, section 3.3, without its dictionary.
+    """
+    unsure = [(line.ids, found.ids) for line in lines for found in line.translations if UNK in found.ids]
+    seen = iter(looked_at(trained, unsure, head))
+
+    def copied(line: TranslatedLine, found: Translation) -> Translation:
+        if UNK not in found.ids:
+            return found
+        _, weights = next(seen)
+        tokenizer = trained.source_tokenizer
+        tags, text = parted(line.source, tokenizer.tag_separator)
+        numbers = tokenizer.word_numbers(line.source)[: weights.shape[1] - 1]
+        attended = word_weights(weights, source_words=numbers)[:, len(tags) :]  # a tag is no word to copy
+        if not attended.shape[1]:
+            return found
+        sources, words = normalize(text, tokenizer.normalize).split(), found.text.split(" ")
+        places = [place for place, number in enumerate(found.ids) if number == UNK]
+        for place in places:
+            words[place] = sources[int(attended[place].argmax())]
+        return replace(found, text=" ".join(words), copied=tuple(places))
+
+    return [replace(line, translations=tuple(copied(line, own) for own in line.translations)) for line in lines]
 
 
 def labels_of(tokenizer: Tokenizer, ids: Sequence[int], *, ended: bool = True) -> tuple[str, ...]:

@@ -23,12 +23,14 @@ from seq2see.options.commands import (
     TrainOptions,
     TranslateOptions,
     checkpoints_of,
+    texts_of,
 )
 from seq2see.options.enums import (
     Activation,
     AttentionFormat,
     AttentionKind,
     InitTokenizer,
+    LastColumn,
     LoggerKind,
     Normalize,
     NormOrder,

@@ -8,6 +8,7 @@ from seq2see.options.enums import (
     AttentionFormat,
     AttentionKind,
     InitTokenizer,
+    LastColumn,
     LoggerKind,
     OnBadLine,
     PlotKind,
@@ -196,6 +197,7 @@ class EvaluateOptions:
     output: str | None = None  # folder for the scores; None: the run's own evaluation/
     baselines: bool = True  # what copying and the training pairs alone would score
     report: bool = True  # a page of the worst outputs, and what attention says of wrong ones
+    scores: bool = False  # a file with the log-probability of each token of the references
     accelerator: str = "auto"
 
     def __post_init__(self) -> None:
@@ -214,12 +216,33 @@ class TranslateOptions:
     input: str | None = None  # None: standard input
     output: str | None = None  # None: standard output
     format: TranslationFormat = TranslationFormat.text
+    last_column: LastColumn | None = None  # what stands behind the last tab of each line; None: nothing of its own
+    prefix: str | None = None  # what all translations begin with
+    must: Any = None  # texts that appear in each translation
+    forbid: Any = None  # texts that appear in none
+    copy_unknown: bool = False  # an unknown word is the source word that it attends to most
     decode: DecodeOptions = field(default_factory=DecodeOptions)
     accelerator: str = "auto"
 
     def __post_init__(self) -> None:
         require_positive(self, "", "average")
         require_one_of(self.accelerator, "accelerator", ACCELERATORS)
+        for name in ("prefix", "must", "forbid", "copy_unknown"):
+            value = getattr(self, name)
+            require(
+                not value or self.last_column is not LastColumn.target,
+                f"{name} ({value}) is of what the model writes, and last_column=target scores what is given: "
+                "leave out one of them",
+            )
+        require(
+            self.prefix is None or self.last_column is not LastColumn.prefix,
+            f"prefix ({self.prefix}) is for all lines, and last_column=prefix has one in each: leave out one of them",
+        )
+
+
+def texts_of(value: Any) -> list[str]:
+    """What `must` or `forbid` names: one text, several, or none."""
+    return [] if value is None else list(map(str, value)) if isinstance(value, list | tuple) else [str(value)]
 
 
 def checkpoints_of(options: EvaluateOptions | TranslateOptions) -> list[str]:

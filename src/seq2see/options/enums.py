@@ -145,6 +145,13 @@ class TranslationFormat(Enum):
     jsonl = "jsonl"
 
 
+class LastColumn(Enum):
+    """What stands behind the last tab of a line: what its translation begins with, or one that is to be scored."""
+
+    prefix = "prefix"
+    target = "target"
+
+
 class AttentionKind(Enum):
     """Who looks at what: output words at source words, source words at each other, output words at those before."""
 

@@ -17,7 +17,8 @@ import yaml
 from seq2see.options import COMMANDS, PATH_KEYS, TASKS, TINY, TrainOptions
 from seq2see.options.rules import without_removed
 
-TEXT_KEYS = ("task.source", "task.target", "task.features", "task.features_separator", "data.delimiter")  # quoted too
+TEXT_KEYS = ("task.source", "task.target", "task.features", "task.features_separator", "data.delimiter", "prefix")
+TEXTS_KEYS = ("must", "forbid")  # quoted too, a text or [a,b]
 LIST_KEYS = ("ckpt", "run", "task.train", "task.valid", "task.test")  # path keys that take [a,b]
 GROUPS = ("task", "model", "experiment")  # folders of configs/, chosen by the commands that have a task
 _PART = re.compile(r"\s*('(?:[^'\\]|\\.)*'|\[[^\]]*\]|\{[^}]*\}|[^,]*)\s*(?:,|$)")  # of values with commas between
@@ -159,7 +160,9 @@ def _require_path(key: str, value: str) -> None:
 
 def _value(key: str, value: str, multirun: bool) -> str:
     """A value in Hydra's grammar: of path keys and text keys quoted, of others as it was typed."""
-    if key not in (*PATH_KEYS, *TEXT_KEYS):
+    if key in TEXTS_KEYS and value.startswith("[") and value.endswith("]"):
+        return f"[{','.join(quoted(_unquoted(part.strip())) for part in _PART.findall(value[1:-1]) if part.strip())}]"
+    if key not in (*PATH_KEYS, *TEXT_KEYS, *TEXTS_KEYS):
         return value
     parts = _several(value) if multirun else [value]
     return ",".join(_path(key, part) if key in PATH_KEYS else _text(part) for part in parts)

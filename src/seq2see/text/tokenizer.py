@@ -187,6 +187,16 @@ class Tokenizer:
         tags = [unknown if number == UNK else self._tags[number - NUM_SPECIAL] for number in shown[:num_tags]]
         return tagged(tags, text, self.tag_separator)
 
+    def spellings(self) -> list[bytes]:
+        """What each id adds to a text, in UTF-8: nothing for PAD, BOS and EOS; a space ends each word of `word`."""
+        end = " " if self.kind is TokenizerKind.word else ""
+        unknown = (_SHOWN_UNKNOWN[self.kind] + end).encode()
+        special = [b""] * UNK + [unknown] * (self._first_text_id - UNK)
+        symbols = self._symbols[self._first_text_id :]
+        if self.kind is TokenizerKind.bpe:
+            return special + [bytes(vocabulary.BYTE_OF[character] for character in symbol) for symbol in symbols]
+        return special + [(symbol + end).encode() for symbol in symbols]
+
     def tokens(self, ids: Iterable[int]) -> list[str]:
         """One label an id, for people: `<eos>` for EOS, `[V]` for a tag, `␣` for a space, an escape for no shape."""
         return [self._label(number) for number in ids]

@@ -7,11 +7,11 @@ from typing import TextIO
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from seq2see.atomic_write import whole_file
-from seq2see.commands.translate.lines import COLUMNS, Messages, read_chunks, written
+from seq2see.commands.translate.lines import COLUMNS, Messages, read_chunks, split_last, written
 from seq2see.commands.translate.prompt import prompt
-from seq2see.decoding import TranslationModel, device_of, load
-from seq2see.maps.attended import aligning_head, with_details
-from seq2see.options import TranslateOptions, TranslationFormat, checkpoints_of
+from seq2see.decoding import Constraints, TranslationModel, device_of, load
+from seq2see.maps.attended import aligning_head, require_copies, with_copies, with_details
+from seq2see.options import LastColumn, TranslateOptions, TranslationFormat, checkpoints_of, texts_of
 
 __all__ = ["translate"]
 
@@ -26,19 +26,30 @@ def translate(options: TranslateOptions) -> int:
         ValueError: the checkpoint or a file is not to be had, or keys contradict each other.
     """
     speak_utf8()
-    is_plain = options.input is None and options.output is None and options.format is TranslationFormat.text
+    is_plain = (
+        options.last_column is None
+        and not options.copy_unknown
+        and options.input is None
+        and options.output is None
+        and options.format is TranslationFormat.text
+    )
     at_terminal = is_plain and sys.stdin.isatty() and sys.stdout.isatty()
     paths = _check(options, at_terminal=at_terminal)
     model = load(paths if options.ensemble else paths[0], average=options.average)
     model.decode_as(options.decode)
     model.predictor.to(device_of(options.accelerator))
+    if options.copy_unknown:
+        require_copies(model)
+    must, forbid, constraints = texts_of(options.must), texts_of(options.forbid), None
+    if must or forbid:
+        constraints = Constraints(model.target_tokenizer, must=must, forbid=forbid)
     if at_terminal:
-        return prompt(model)
+        return prompt(model, constraints, options.prefix or "")
     if options.output is None:
-        return _write(model, options, sys.stdout)
+        return _write(model, options, constraints, sys.stdout)
     try:
         with whole_file(Path(options.output)) as file:  # the input may be the same file
-            return _write(model, options, file)
+            return _write(model, options, constraints, file)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -67,9 +78,9 @@ def _check(options: TranslateOptions, *, at_terminal: bool) -> list[str]:
     return paths
 
 
-def _write(model: TranslationModel, options: TranslateOptions, file: TextIO) -> int:
+def _write(model: TranslationModel, options: TranslateOptions, constraints: Constraints | None, file: TextIO) -> int:
     form, count = options.format, 0
-    head = None if form is TranslationFormat.text else aligning_head(model)
+    head = None if form is TranslationFormat.text and not options.copy_unknown else aligning_head(model)
     chunks, total = read_chunks(options.input)
     messages = Messages(model)
     if head is not None:
@@ -84,10 +95,27 @@ def _write(model: TranslationModel, options: TranslateOptions, file: TextIO) -> 
     with Progress(*columns, console=messages.console, transient=True, disable=not is_shown) as progress:
         task = progress.add_task("lines", total=total)
         for chunk in chunks:
-            lines = model.translations(chunk, first=count + 1, progress=lambda done: progress.advance(task, done))
-            if head is not None:
+            rows = [(line, options.prefix or "") for line in chunk]
+            if options.last_column is not None:
+                rows = split_last(chunk, options.last_column, first=count + 1)
+            if options.last_column is LastColumn.target:
+                lines = model.scored(rows, first=count + 1)
+            else:
+                lines = model.translations(
+                    [source for source, _ in rows],
+                    first=count + 1,
+                    progress=lambda done: progress.advance(task, done),
+                    constraints=constraints,
+                    prefixes=[prefix for _, prefix in rows] if options.prefix or options.last_column else None,
+                )
+            if head is not None and options.copy_unknown:
+                lines = with_copies(model, lines, head)
+            if head is not None and form is not TranslationFormat.text:
                 lines = with_details(model, lines, head)
-            file.writelines(written(line, form, alignment_from=str(head)) for line in lines)
+            if options.last_column is LastColumn.target and form is TranslationFormat.text:
+                file.writelines("".join(f"{found.score:.4f}" for found in line.translations) + "\n" for line in lines)
+            else:
+                file.writelines(written(line, form, alignment_from=str(head)) for line in lines)
             file.flush()
             messages.note(lines)
             count += len(lines)

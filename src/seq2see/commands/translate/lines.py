@@ -15,7 +15,7 @@ from threading import Thread
 from rich.console import Console
 
 from seq2see.decoding import TranslatedLine, TranslationModel
-from seq2see.options import TranslationFormat
+from seq2see.options import LastColumn, TranslationFormat
 from seq2see.tasks.opening import opened
 from seq2see.text import parted
 
@@ -87,6 +87,24 @@ def _as_they_come(path: str | None) -> Iterator[list[str]]:
             raise items[-1]
 
 
+def split_last(lines: Iterable[str], what: LastColumn, *, first: int) -> list[tuple[str, str]]:
+    """The lines without their last column, and that; blank lines stay blank.
+
+    Raises:
+        ValueError: a line has no tab.
+    """
+    rows = []
+    for number, line in enumerate(lines, start=first):
+        source, tab, last = line.rpartition("\t")
+        if not tab and line.strip():
+            raise ValueError(
+                f"line {number} ({line[:40]}) has no tab, and last_column={what.value} reads SOURCE<tab>"
+                f"{what.value.upper()}: write that column, or leave out the key"
+            )
+        rows.append((source, last))
+    return rows
+
+
 def written(line: TranslatedLine, form: TranslationFormat, *, alignment_from: str) -> str:
     """A line's translations, each line of them ending in a line end.
 
@@ -113,6 +131,7 @@ def written(line: TranslatedLine, form: TranslationFormat, *, alignment_from: st
             "tokens": found.tokens,
             "log_probs": [round(value, 6) for value in found.log_probs],
             "alignment": own,
+            "copied": found.copied,
         }
         for found, own in zip(line.translations, links, strict=True)
     ]
@@ -140,6 +159,7 @@ class Messages:
         self.console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False, markup=False)
         self.model = model
         self._cut, self._unfinished, self._untagged, self._unseen = ([], [], [], [])  # numbers of lines
+        self._copied, self._num_copied = list[int](), 0
         self._symbols: Counter[str] = Counter()
 
     def note(self, lines: Iterable[TranslatedLine]) -> None:
@@ -150,6 +170,8 @@ class Messages:
         self._cut += [line.number for line in done if line.is_cut]
         self._unfinished += [line.number for line in done if not line.translations[0].ended]
         self._untagged += [line.number for line in done if separator and not parted(line.source, separator)[0]]
+        self._copied += [line.number for line in done if line.translations[0].copied]
+        self._num_copied += sum(len(line.translations[0].copied) for line in done)
         self._unseen += [line.number for line in done if line.unknown]
 
     def finish(self) -> None:
@@ -164,6 +186,9 @@ class Messages:
             about(self._cut, "line was", "lines were", f"cut at {key} ({most:,} tokens)", f"split it, or {more}"),
             about_unfinished(self._unfinished, self.model.length_limit.remedy),
             about(self._untagged, "line has", "lines have", "no tags, as this model has learned with", tags),
+            about(
+                self._copied, "line has", "lines have", "words copied for unknown ones", f"{self._num_copied:,} in all"
+            ),
             about(self._unseen, "line has", "lines have", "symbols that the model has never seen", shown),
         ):
             if message:

@@ -5,7 +5,7 @@ import sys
 from contextlib import suppress
 
 from seq2see.commands.translate.lines import Messages, printable
-from seq2see.decoding import TranslatedLine, TranslationModel
+from seq2see.decoding import Constraints, TranslatedLine, TranslationModel
 from seq2see.maps.attended import CrossHead, aligning_head, looked_at
 from seq2see.maps.drawing import heat_map
 from seq2see.options import DecodeOptions
@@ -15,14 +15,15 @@ HELP = """\
 :map          what the model looked at while it wrote the last translation
 :map 2 1      the same for layer 2, head 1
 :beam 4       search with so many hypotheses and show them all, with their log-probabilities; 1: greedy
+:begin TEXT   the last line once more, with a translation that begins so
 :quit         or Ctrl-D"""
 
 
-def prompt(model: TranslationModel) -> int:
+def prompt(model: TranslationModel, constraints: Constraints | None, prefix: str) -> int:
     """Asks for lines until there are no more; returns how many there were."""
     with suppress(ImportError):  # arrow keys and history, where the system has them; Windows' own console does
         import readline  # noqa: F401
-    conversation = Conversation(model)
+    conversation = Conversation(model, constraints, prefix)
     print(conversation.greeting, file=sys.stderr, flush=True)
     while True:
         try:
@@ -42,10 +43,13 @@ class Conversation:
 
     Args:
         model: `:beam` changes its decoding options.
+        constraints: of all translations.
+        prefix: what they begin with.
     """
 
-    def __init__(self, model: TranslationModel) -> None:
-        self.model = model
+    def __init__(self, model: TranslationModel, constraints: Constraints | None = None, prefix: str = "") -> None:
+        self.model, self.prefix = model, prefix
+        self.constraints = constraints or Constraints(model.target_tokenizer)
         self.num_lines = 0
         self.last: TranslatedLine | None = None
 
@@ -75,9 +79,17 @@ class Conversation:
         if not line.strip():
             return ""
         if line.startswith(":"):
-            return self._command(line[1:].split())
+            return self._command(line)
         self.num_lines += 1
-        (self.last,) = self.model.translations([line], first=self.num_lines)
+        return self._translated(line, self.prefix)
+
+    def _translated(self, line: str, prefix: str) -> str:
+        try:
+            (self.last,) = self.model.translations(
+                [line], first=self.num_lines, constraints=self.constraints, prefixes=[prefix]
+            )
+        except ValueError as error:
+            return str(error)
         messages = Messages(self.model)
         messages.note([self.last])
         messages.finish()
@@ -85,8 +97,12 @@ class Conversation:
             return printable(self.last.text)
         return "\n".join(f"{found.score:8.3f}  {printable(found.text)}" for found in self.last.translations)
 
-    def _command(self, words: list[str]) -> str:
-        match words:
+    def _command(self, line: str) -> str:
+        match line[1:].split():
+            case ["begin", _, *_]:
+                if self.last is None:
+                    return "there is no line yet: type one"
+                return self._translated(self.last.source, line.partition(" ")[2])
             case ["map"]:
                 return self._map(aligning_head(self.model))
             case ["map", layer, head] if layer.isdecimal() and head.isdecimal():
