@@ -4,8 +4,8 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from tokenizers import Tokenizer as Backend
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer as Backend
 
 from seq2see.options import TokenizerKind
 
