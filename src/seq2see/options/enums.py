@@ -145,6 +145,13 @@ class TranslationFormat(Enum):
     jsonl = "jsonl"
 
 
+class ExportFormat(Enum):
+    """For whom a model is written down: programs that run ONNX, or those that read weights by name."""
+
+    onnx = "onnx"
+    safetensors = "safetensors"
+
+
 class AttentionKind(Enum):
     """Who looks at what: output words at source words, source words at each other, output words at those before."""
 
