@@ -7,6 +7,7 @@ from seq2see.decoding.ensemble import Ensemble
 from seq2see.decoding.forced import Forced, teacher_forced
 from seq2see.decoding.greedy import greedy
 from seq2see.decoding.hypothesis import Hypothesis, LengthLimit, bounded, evaluation_mode
+from seq2see.decoding.model_folder import write_description, write_weights
 from seq2see.decoding.sentences import decode_sentences
 from seq2see.decoding.translation_model import TranslatedLine, Translation, TranslationModel, as_one, load
 
@@ -32,4 +33,6 @@ __all__ = [
     "read_content",
     "require_finite",
     "teacher_forced",
+    "write_description",
+    "write_weights",
 ]

@@ -22,6 +22,7 @@ from torch.overrides import TorchFunctionMode
 
 from seq2see._version import __version__
 from seq2see.atomic_write import whole_binary_file
+from seq2see.decoding.model_folder import WEIGHTS, read_folder
 from seq2see.options import TrainOptions
 from seq2see.options.plain import from_plain
 from seq2see.options.rules import LARGEST, leaves
@@ -95,13 +96,17 @@ class Content:
 
 
 def read_content(file: Path) -> Content:
-    """Reads a checkpoint; nothing of it is run or imported.
+    """Reads a checkpoint, or a folder of `scripts/export.py` by its weights; nothing of it is run or imported.
 
     Raises:
         ValueError: it cannot be read, is damaged, not of this project or of another version, or its parts do not fit
             together; the message names the file and what to do.
     """
     try:
+        if file.suffix == Path(WEIGHTS).suffix:
+            about, weights = read_folder(file)
+            named = {PREFIX + name: value for name, value in weights.items()}
+            return _content(file, {KEY: about, "global_step": about.get("global_step"), "state_dict": named})
         with file.open("rb") as stream:
             return _content(file, read_values(stream))
     except UnreadableError as error:
@@ -245,7 +250,7 @@ def require_finite(file: Path, weights: dict[str, Tensor]) -> None:
 
 
 def find_checkpoint(path: str) -> Path:
-    """The file that `ckpt=` means: a `.ckpt` file, a run folder (its best checkpoint), or `latest`.
+    """The file that `ckpt=` means: a `.ckpt` file, a run folder (its best checkpoint), an exported one, or `latest`.
 
     Raises:
         ValueError: there is none.
@@ -257,7 +262,7 @@ def find_checkpoint(path: str) -> Path:
         raise ValueError("ckpt=latest: there is no finished run under outputs/ in this directory: name a run folder")
     found = Path(os.path.expanduser(path))
     best = found / "checkpoints" / "best.ckpt"
-    for file in (found, best):
+    for file in (found, best, found / WEIGHTS):
         if os.path.isfile(file):
             return file
     lack = "has no checkpoints/best.ckpt" if os.path.exists(found) else "does not exist"

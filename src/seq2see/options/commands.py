@@ -7,6 +7,7 @@ from typing import Any
 from seq2see.options.enums import (
     AttentionFormat,
     AttentionKind,
+    ExportFormat,
     InitTokenizer,
     LastColumn,
     LoggerKind,
@@ -310,6 +311,24 @@ class AttentionOptions:
 
 
 @dataclass
+class ExportOptions:
+    """`scripts/export.py`."""
+
+    ckpt: str | None = None  # a run folder or a .ckpt file
+    average: int | None = None  # the mean of the run's so many newest kept checkpoints (training.keep)
+    format: ExportFormat = ExportFormat.onnx
+    int8: bool = False  # matrices of the ONNX graphs as 8-bit integers
+    output: str | None = None  # a new folder
+
+    def __post_init__(self) -> None:
+        require_positive(self, "", "average")
+        require(
+            not self.int8 or self.format is ExportFormat.onnx,
+            f"int8=true is of ONNX graphs, and format={self.format.value} is set: leave out one of them",
+        )
+
+
+@dataclass
 class CompareOptions:
     """`scripts/compare.py`."""
 
@@ -368,6 +387,7 @@ COMMANDS: dict[str, type] = {
     "evaluate": EvaluateOptions,
     "translate": TranslateOptions,
     "attention": AttentionOptions,
+    "export": ExportOptions,
     "compare": CompareOptions,
     "plot": PlotOptions,
     "data": DataReportOptions,

@@ -152,6 +152,13 @@ class LastColumn(Enum):
     target = "target"
 
 
+class ExportFormat(Enum):
+    """For whom a model is written down: programs that run ONNX, or those that read weights by name."""
+
+    onnx = "onnx"
+    safetensors = "safetensors"
+
+
 class AttentionKind(Enum):
     """Who looks at what: output words at source words, source words at each other, output words at those before."""
 

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from seq2see.options import Normalize, TokenizerKind
 from seq2see.options.training import LEAST_BPE, NUM_SPECIAL
@@ -259,6 +260,36 @@ class Tokenizer:
             normalize=Normalize(state["normalize"]),
             tags=json.loads(str(state.get("tags", "[]"))),
             tag_separator=str(state.get("tag_separator", "")) or None,
+        )
+
+    def library_json(self) -> str:
+        """A file of the `tokenizers` library, whose ids and texts are those of this tokenizer, but for tags.
+
+        A tag is an entry of its vocabulary (a tab and the tag) that it finds in no text. It decodes without PAD, BOS
+        and EOS, which are to be left out before.
+        """
+        nfc = self.normalize is Normalize.nfc
+        return vocabulary.library_json(self.kind, self._backend, nfc=nfc, shown_unknown=_SHOWN_UNKNOWN[self.kind])
+
+    @classmethod
+    def from_library(cls, content: dict, *, kind: str, tag_separator: str) -> "Tokenizer":
+        """The tokenizer whose `library_json` has this content; kind and separator are those of its `state`.
+
+        Raises:
+            ValueError: its vocabulary does not begin with the special entries and the tags.
+        """
+        ids: dict[str, int] = content["model"]["vocab"]
+        keys = sorted(ids, key=ids.__getitem__)
+        if tuple(keys[:NUM_SPECIAL]) != vocabulary.SPECIAL_KEYS or [ids[key] for key in keys] != [*range(len(keys))]:
+            raise ValueError(f"a vocabulary whose ids are not those of {', '.join(vocabulary.SPECIAL_KEYS)} and others")
+        tags = list(takewhile(lambda key: key.startswith(vocabulary.TAG_MARK) and key[1:], keys[NUM_SPECIAL:]))
+        return cls(
+            TokenizerKind(kind),
+            keys[NUM_SPECIAL + len(tags) :],
+            [(left, right) for left, right in content["model"].get("merges", [])],
+            normalize=Normalize.nfc if content["normalizer"] else Normalize.none,
+            tags=[tag.removeprefix(vocabulary.TAG_MARK) for tag in tags],
+            tag_separator=tag_separator or None,
         )
 
 

@@ -4,8 +4,8 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Backend
-from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from seq2see.options import TokenizerKind
 
@@ -25,6 +25,9 @@ BYTES = sorted(BYTE_OF)
 
 BPE_SIZES = (512, 8_000)  # entries: least and most when no size is asked for
 CHARACTERS_AN_ENTRY = 100  # of training text, so that most entries are seen often enough to be learned
+
+WHITE_SPACE = r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+"
+NO_TEXT = rf"\A(?:{UNKNOWN_KEY}|{TAG_MARK}.+)\z"  # keys that stand for no text
 
 Merge = tuple[str, str]
 
@@ -92,3 +95,19 @@ def backend_of(kind: TokenizerKind, ids: dict[str, int], merges: list[Merge]) ->
     backend.pre_tokenizer = _BYTE_LEVEL
     backend.decoder = decoders.ByteLevel()
     return backend
+
+
+def library_json(kind: TokenizerKind, backend: Backend, *, nfc: bool, shown_unknown: str) -> str:
+    """The tokenizer as a file of the library, which does there what `Tokenizer` does around it."""
+    whole = Backend.from_str(backend.to_str())
+    joined = {
+        TokenizerKind.char: decoders.Fuse(),
+        TokenizerKind.word: decoders.WordPiece(prefix=TAG_MARK, cleanup=False),  # a space between words
+        TokenizerKind.bpe: decoders.ByteLevel(),
+    }
+    whole.decoder = decoders.Sequence([decoders.Replace(Regex(NO_TEXT), shown_unknown), joined[kind]])
+    if kind is TokenizerKind.word:  # as `str.split` cuts
+        whole.pre_tokenizer = pre_tokenizers.Split(Regex(WHITE_SPACE), "removed")
+    if nfc:
+        whole.normalizer = normalizers.NFC()
+    return whole.to_str()
