@@ -9,7 +9,7 @@ Examples:
   python scripts/benchmark.py output=speed.json        the figures as a file, too
 
 Settings are key=value:
-  suite=         start, load, train, solve, decode, maps, growth, scaling; all if left out
+  suite=         start, load, train, solve, decode, maps, serve, growth, scaling; all if left out
                  gpu: a step in bf16 beside peers, where there is a GPU
   rounds=3       medians are of so many, after one to warm up
   pairs=1000000  of suite=load

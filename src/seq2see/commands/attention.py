@@ -62,7 +62,10 @@ def attention(options: AttentionOptions) -> Path | None:
         from seq2see.commands.attention_playground import playground_of  # which the other formats do not need
 
         given = None if options.input is None else read_texts(options.input, options.target)
-        content, note = playground_of(options, given)
+        assert options.ckpt is not None
+        trained = load(options.ckpt, average=options.average)
+        trained.decode_as(options.decode)
+        content, note = playground_of(trained, given, stages=options.stages, float32=options.float32)
     else:
         content, note = _twins(options) if options.twin is not None else _maps(options)
     output = options.output or PAGES.get(options.format)

@@ -6,11 +6,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from seq2see.decoding import TranslationModel, load
+from seq2see.decoding import TranslationModel
 from seq2see.maps import AttentionLog
 from seq2see.maps.kept_weights import KeptWeights
 from seq2see.maps.playground import Sentence, Stage, render
-from seq2see.options import AttentionOptions
 
 NUM_WRONG, NUM_OOD = 3, 1  # outputs of the run's evaluation that are examples too
 MOST_BYTES = 3_000_000  # of a page with earlier stages, if these are not asked for
@@ -29,19 +28,24 @@ class Given(Protocol):
         ...
 
 
-def playground_of(options: AttentionOptions, given: Sequence[Given] | None) -> tuple[str, str]:
+def playground_of(
+    trained: TranslationModel,
+    given: Sequence[Given] | None = None,
+    *,
+    stages: bool | None = None,
+    float32: bool = False,
+) -> tuple[str, str]:
     """The page, and what is to be said of it.
 
     Args:
-        options: `ckpt` and the keys that go with it.
+        trained: the model, on the CPU.
         given: the sentences to begin with; None: those whose maps the run logged, and some of its evaluation's.
+        stages: hold the model before training and half-way too; None: within 3 megabytes.
+        float32: hold the weights as they are.
 
     Raises:
-        ValueError: there is no model, no sentence, or an earlier stage of it is damaged.
+        ValueError: there is no sentence, the model is an ensemble, or an earlier stage of it is damaged.
     """
-    assert options.ckpt is not None
-    trained = load(options.ckpt, average=options.average)
-    trained.decode_as(options.decode)
     run = trained.run
     if given is not None:
         lines = [Sentence(line.source, line.target) for line in given]
@@ -49,21 +53,21 @@ def playground_of(options: AttentionOptions, given: Sequence[Given] | None) -> t
         lines = [] if run is None else list(_sentences_of(run))
     if not lines:
         raise ValueError("input: the run has logged no maps and scored no pairs: give a file of sentences, input=FILE")
-    kept = [] if options.stages is False or run is None else _stages(trained, run)
+    kept = [] if stages is False or run is None else _stages(trained, run)
     tested = [] if run is None else [source for source, *_ in islice(_rows(run, "test"), MOST_MEASURED)]
-    content, quality, stages = render(
+    content, quality, shown = render(
         trained,
         lines=lines,
         measured=tested,
-        title=str(options.ckpt) if run is None else run.name,
+        title=(run or trained.path or Path()).name,
         stages=kept,
-        float32=options.float32,
-        max_bytes=MOST_BYTES if options.stages is None else None,
+        float32=float32,
+        max_bytes=MOST_BYTES if stages is None else None,
     )
     notes = [f"  {len(content.encode()) / 1e6:.1f} megabytes, {quality}"]
-    if stages:
-        notes.append(f"  with the model as it was after {' and '.join(str(stage.step) for stage in stages)} steps")
-    if left_out := kept[len(stages) :]:
+    if shown:
+        notes.append(f"  with the model as it was after {' and '.join(str(stage.step) for stage in shown)} steps")
+    if left_out := kept[len(shown) :]:
         names = " and ".join(stage.name for stage in left_out)
         notes.append(f"  without the {names} model, which would need more than 3 megabytes: stages=true holds it too")
     return content, "\n".join(notes)

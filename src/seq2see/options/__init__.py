@@ -21,6 +21,7 @@ from seq2see.options.commands import (
     OtherText,
     PlotOptions,
     SelfcheckOptions,
+    ServeOptions,
     TrainOptions,
     TranslateOptions,
     checkpoints_of,

@@ -246,7 +246,38 @@ def texts_of(value: Any) -> list[str]:
     return [] if value is None else list(map(str, value)) if isinstance(value, list | tuple) else [str(value)]
 
 
-def checkpoints_of(options: EvaluateOptions | TranslateOptions) -> list[str]:
+@dataclass
+class ServeOptions:
+    """`scripts/serve.py`."""
+
+    ckpt: Any = None  # a run folder, a .ckpt file, or the members of an ensemble
+    average: int | None = None  # the mean of the run's so many newest kept checkpoints (training.keep)
+    ensemble: bool = False  # several as one model, by the mean of their probabilities
+    host: str = "127.0.0.1"  # the address to listen at; 0.0.0.0: all of this machine
+    port: int = 8000  # 0: a free one
+    page: bool = True  # the playground at /, which holds the model
+    max_texts: int = 64  # of one request
+    max_length: int = 1_000  # of one text, characters; of a translation, tokens that a request may ask for
+    max_beam_size: int = 8
+    max_waiting: int = 1_024  # texts; a request beyond them is to come again
+    timeout: float = 30.0  # seconds that a request may take
+    window: float = 0.005  # seconds that a request waits for others to be translated with
+    decode: DecodeOptions = field(default_factory=DecodeOptions)
+    accelerator: str = "auto"
+
+    def __post_init__(self) -> None:
+        limits = ("max_texts", "max_length", "max_beam_size", "max_waiting")
+        require_positive(self, "", "average", *limits, "timeout")
+        require_not_negative(self, "", "port", most=65_535)
+        require_not_negative(self, "", "window", most=1)
+        require(
+            self.max_texts <= self.max_waiting,
+            f"max_texts ({self.max_texts}) of one request must not exceed max_waiting ({self.max_waiting}) of all",
+        )
+        require_one_of(self.accelerator, "accelerator", ACCELERATORS)
+
+
+def checkpoints_of(options: EvaluateOptions | TranslateOptions | ServeOptions) -> list[str]:
     """What `ckpt` names: one run folder or `.ckpt` file, or several, with `ensemble` as one model.
 
     Raises:
@@ -386,6 +417,7 @@ COMMANDS: dict[str, type] = {
     "train": TrainOptions,
     "evaluate": EvaluateOptions,
     "translate": TranslateOptions,
+    "serve": ServeOptions,
     "attention": AttentionOptions,
     "export": ExportOptions,
     "compare": CompareOptions,

@@ -124,6 +124,7 @@ class Suite(Enum):
     busy = "busy"
     decode = "decode"
     maps = "maps"
+    serve = "serve"
     growth = "growth"
     gpu = "gpu"
     scaling = "scaling"

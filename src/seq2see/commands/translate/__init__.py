@@ -11,7 +11,14 @@ from seq2see.commands.translate.lines import COLUMNS, Messages, read_chunks, spl
 from seq2see.commands.translate.prompt import prompt
 from seq2see.decoding import Constraints, TranslationModel, device_of, load
 from seq2see.maps.attended import aligning_head, require_copies, with_copies, with_details
-from seq2see.options import LastColumn, TranslateOptions, TranslationFormat, checkpoints_of, texts_of
+from seq2see.options import (
+    LastColumn,
+    ServeOptions,
+    TranslateOptions,
+    TranslationFormat,
+    checkpoints_of,
+    texts_of,
+)
 
 __all__ = ["translate"]
 
@@ -34,9 +41,8 @@ def translate(options: TranslateOptions) -> int:
         and options.format is TranslationFormat.text
     )
     at_terminal = is_plain and sys.stdin.isatty() and sys.stdout.isatty()
-    paths = _check(options, at_terminal=at_terminal)
-    model = load(paths if options.ensemble else paths[0], average=options.average)
-    model.decode_as(options.decode)
+    _check(options, at_terminal=at_terminal)
+    model = model_of(options)
     model.predictor.to(device_of(options.accelerator))
     if options.copy_unknown:
         require_copies(model)
@@ -64,18 +70,27 @@ def speak_utf8() -> None:
             stream.reconfigure(encoding="utf-8", errors=errors, newline=newline)  # type: ignore[union-attr]
 
 
-def _check(options: TranslateOptions, *, at_terminal: bool) -> list[str]:
-    """The checkpoints that are asked for."""
+def model_of(options: TranslateOptions | ServeOptions) -> TranslationModel:
+    """The model that `ckpt` names, or several as one, on the CPU, set to decode as `decode` says.
+
+    Raises:
+        ValueError: there is none, or there are several, and `ensemble` does not say that they are one.
+    """
     paths = checkpoints_of(options)
     if len(paths) > 1 and not options.ensemble:
         raise ValueError(f"ckpt names {len(paths)} models: add ensemble=true to make one of them, or name a single one")
+    model = load(paths if options.ensemble else paths[0], average=options.average)
+    model.decode_as(options.decode)
+    return model
+
+
+def _check(options: TranslateOptions, *, at_terminal: bool) -> None:
     num_best = options.decode.num_best or 1
     if num_best > 1 and options.format is TranslationFormat.text and not at_terminal:
         raise ValueError(
             f"decode.num_best ({num_best}) does not fit format=text, which has one line for each line: "
             "add format=tsv or format=jsonl"
         )
-    return paths
 
 
 def _write(model: TranslationModel, options: TranslateOptions, constraints: Constraints | None, file: TextIO) -> int:

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from queue import Queue
 from threading import Thread
+from typing import Any
 
 from rich.console import Console
 
-from seq2see.decoding import TranslatedLine, TranslationModel
+from seq2see.decoding import TranslatedLine, Translation, TranslationModel
 from seq2see.options import LastColumn, TranslationFormat
 from seq2see.tasks.opening import opened
 from seq2see.text import parted
@@ -115,28 +116,33 @@ def written(line: TranslatedLine, form: TranslationFormat, *, alignment_from: st
     """
     if form is TranslationFormat.text:
         return _one_line(line.text) + "\n"
-    links = [" ".join(f"{source}-{target}" for source, target in found.links) for found in line.translations]
     if form is TranslationFormat.tsv:
         rows = [
-            (rank, line.source, found.text, f"{found.score:.4f}", own)
-            for rank, (found, own) in enumerate(zip(line.translations, links, strict=True), start=1)
+            (rank, line.source, found.text, f"{found.score:.4f}", alignment(found))
+            for rank, found in enumerate(line.translations, start=1)
         ]
         rows = [(line.number, *row) for row in rows or [(1, line.source, "", "", "")]]
         return "".join("\t".join(_one_line(str(value)).replace("\t", " ") for value in row) + "\n" for row in rows)
-    hypotheses = [
-        {
-            "text": found.text,
-            "score": round(found.score, 6),
-            "ended": found.ended,
-            "tokens": found.tokens,
-            "log_probs": [round(value, 6) for value in found.log_probs],
-            "alignment": own,
-            "copied": found.copied,
-        }
-        for found, own in zip(line.translations, links, strict=True)
-    ]
+    hypotheses = [{**plain(found), "copied": found.copied} for found in line.translations]
     content = {"line": line.number, "source": line.source, "cut": line.is_cut, "alignment_from": alignment_from}
     return json.dumps({**content, "hypotheses": hypotheses}, ensure_ascii=False) + "\n"
+
+
+def plain(found: Translation) -> dict[str, Any]:
+    """A translation with its details, as JSON has it."""
+    return {
+        "text": found.text,
+        "score": round(found.score, 6),
+        "ended": found.ended,
+        "tokens": found.tokens,
+        "log_probs": [round(value, 6) for value in found.log_probs],
+        "alignment": alignment(found),
+    }
+
+
+def alignment(found: Translation) -> str:
+    """Its links, in the form of word aligners: source word, target word, from 0."""
+    return " ".join(f"{source}-{target}" for source, target in found.links)
 
 
 def _one_line(text: str) -> str:
