@@ -184,6 +184,18 @@ def test_a_vocabulary_has_at_most_the_size_that_is_asked_for_and_room_for_a_symb
         fitted(kind, vocab_size=least - 1)
 
 
+@pytest.mark.parametrize("kind", [TokenizerKind.char, TokenizerKind.word])
+def test_symbols_seen_less_often_than_is_asked_for_are_unknown(kind):
+    tokenizer = fitted(kind, ["b a", "a c c", "d"], min_count=2)
+    known = tokenizer.tokens(range(4, tokenizer.vocab_size))
+    assert [symbol for symbol in known if symbol != "␣"] == ["a", "c"]
+    assert tokenizer.encode("b")[0] == UNK
+    grown = tokenizer.grown(["d d e"], min_count=2)
+    assert grown.tokens([grown.vocab_size - 1]) == ["d"]
+    with pytest.raises(ValueError, match=r"tokenizer.min_count \(9\) leaves no symbol"):
+        fitted(kind, ["b a"], min_count=9)
+
+
 def test_without_a_size_a_small_text_gets_few_bpe_entries_and_a_smaller_size_the_same_first_merges():
     words = [f"{a}{b}{c}" for a in "abcdefgh" for b in "ijklmnop" for c in "qrstuvwx"] * 2
     default, small = fitted(TokenizerKind.bpe, words), fitted(TokenizerKind.bpe, words, vocab_size=300)

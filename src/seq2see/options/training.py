@@ -29,11 +29,12 @@ class TokenizerOptions:
     source: TokenizerKind | None = None
     target: TokenizerKind | None = None
     vocab_size: int | None = None  # entries at most, special ones included; None: all for word and char, some for bpe
+    min_count: int = 1  # symbols seen less often in training are unknown
     shared: bool | None = None  # one vocabulary for both sides
     normalize: Normalize = Normalize.nfc
 
     def __post_init__(self) -> None:
-        require_positive(self, "tokenizer", "vocab_size")
+        require_positive(self, "tokenizer", "vocab_size", "min_count")
         size, kinds = self.vocab_size, (self.source, self.target)
         require(
             size is None or size > NUM_SPECIAL,

@@ -33,10 +33,11 @@ def fit_tokenizers(pairs: Sequence[Pair], options: TrainOptions, known: Tokenize
         separator = separator or (before.tag_separator if before else None)
         step = -(-len(pairs) // BPE_LEARNS_FROM) if kind is TokenizerKind.bpe and pairs else 1
         lines = chain.from_iterable(islice(_lines(pairs, side, separator), 0, None, step) for side in sides)
+        size, least = chosen.vocab_size, chosen.min_count
         if before is not None:
-            return before.grown(lines, vocab_size=chosen.vocab_size, tag_separator=separator)
+            return before.grown(lines, vocab_size=size, min_count=least, tag_separator=separator)
         return Tokenizer.fit(
-            kind, lines, vocab_size=chosen.vocab_size, normalize=chosen.normalize, tag_separator=separator
+            kind, lines, vocab_size=size, min_count=least, normalize=chosen.normalize, tag_separator=separator
         )
 
     source, target = known or (None, None)

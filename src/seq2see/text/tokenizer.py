@@ -65,6 +65,7 @@ class Tokenizer:
         lines: Iterable[str],
         *,
         vocab_size: int | None = None,
+        min_count: int = 1,
         normalize: Normalize = Normalize.nfc,
         tag_separator: str | None = None,
     ) -> "Tokenizer":
@@ -75,22 +76,26 @@ class Tokenizer:
             lines: training texts of one side, or of both for a shared vocabulary; read once.
             vocab_size: entries at most, the four special ones and all tags included. None: all symbols for `char` and
                 `word`; for `bpe` one for each hundred characters of text, at least 512 and at most 8,000, and the tags.
+            min_count: symbols that stand less often in the lines are unknown, tags apart; pieces for `bpe` are of two
+                occurrences at least.
             normalize: the Unicode form; kept, and applied by `encode` as well.
             tag_separator: stands between the tags of a line; None: lines have no tags, and a tab is text.
 
         Raises:
-            ValueError: `vocab_size` leaves no room for a symbol (for `bpe`: for the 256 bytes).
+            ValueError: `vocab_size` leaves no room for a symbol (for `bpe`: the 256 bytes), or `min_count` leaves none.
         """
         counts: Counter[str] = Counter()
         texts = _texts(lines, normalize, tag_separator, counts)
         merges: list[vocabulary.Merge] = []
         if kind is TokenizerKind.bpe:
-            merges = vocabulary.bpe_merges(texts, vocab_size)
+            merges = vocabulary.bpe_merges(texts, vocab_size, min_count)
             if vocab_size is not None:
                 merges = vocabulary.first_merges(merges, vocab_size - len(counts))
             symbols, least = vocabulary.bpe_symbols(merges), LEAST_BPE + len(counts)
         else:
-            symbols, least = _symbols_of(kind, texts), NUM_SPECIAL + len(counts) + 1
+            symbols, least = _symbols_of(kind, texts, min_count), NUM_SPECIAL + len(counts) + 1
+        if min_count > 1 and not symbols:
+            raise ValueError(f"tokenizer.min_count ({min_count}) leaves no symbol: none is so common, lower it")
         if vocab_size is not None and vocab_size < least:
             tags = f" and {len(counts)} tags" if counts else ""
             raise ValueError(f"tokenizer.vocab_size ({vocab_size}) must be at least {least} for {kind.value}{tags}")
@@ -100,17 +105,22 @@ class Tokenizer:
         return cls(kind, symbols, merges, normalize=normalize, tags=tags, tag_separator=tag_separator)
 
     def grown(
-        self, lines: Iterable[str], *, vocab_size: int | None = None, tag_separator: str | None = None
+        self,
+        lines: Iterable[str],
+        *,
+        vocab_size: int | None = None,
+        min_count: int = 1,
+        tag_separator: str | None = None,
     ) -> "Tokenizer":
         """This tokenizer with new ids for what the lines have and it does not: symbols, and tags, commonest first.
 
         New symbols of text come last. New tags stand behind the known ones, and so before all text, whose ids rise (see
         `ids_in`). Bytes can spell any text, so that to `bpe` only tags are new. Symbols are added up to `vocab_size`,
-        tags always; `tag_separator` is as in `fit`, None its own.
+        tags always; `min_count` and `tag_separator` are as in `fit`, None its own separator.
         """
         separator = tag_separator or self.tag_separator
         counts: Counter[str] = Counter()
-        found = _symbols_of(self.kind, _texts(lines, self.normalize, separator, counts))
+        found = _symbols_of(self.kind, _texts(lines, self.normalize, separator, counts), min_count)
         tags = list(dict.fromkeys([*self._tags, *vocabulary.commonest(counts)]))
         known = self._symbols[self._first_text_id :]
         symbols = known if self.kind is TokenizerKind.bpe else list(dict.fromkeys([*known, *found]))
@@ -303,12 +313,12 @@ def _texts(
         yield normalized(text, normalize)
 
 
-def _symbols_of(kind: TokenizerKind, texts: Iterable[str]) -> list[str]:
-    """The code points of the texts, or their words as `str.split` cuts them, commonest first."""
+def _symbols_of(kind: TokenizerKind, texts: Iterable[str], min_count: int) -> list[str]:
+    """The code points of the texts, or their words as `str.split` cuts them, that are so common, commonest first."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(text if kind is TokenizerKind.char else text.split())
-    return vocabulary.commonest(counts)
+    return vocabulary.commonest(counts, min_count)
 
 
 def _visible(character: str) -> str:

@@ -34,12 +34,13 @@ Merge = tuple[str, str]
 _BYTE_LEVEL = pre_tokenizers.ByteLevel(add_prefix_space=False)
 
 
-def commonest(counts: Counter[str]) -> list[str]:
-    """Commonest first, equally common ones by code point."""
-    return sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
+def commonest(counts: Counter[str], min_count: int = 1) -> list[str]:
+    """Those that were counted so often, commonest first, equally common ones by code point."""
+    kept = [symbol for symbol, count in counts.items() if count >= min_count]
+    return sorted(kept, key=lambda symbol: (-counts[symbol], symbol))
 
 
-def bpe_merges(lines: Iterable[str], vocab_size: int | None) -> list[Merge]:
+def bpe_merges(lines: Iterable[str], vocab_size: int | None, min_count: int = 1) -> list[Merge]:
     """Byte-level merges, in the order in which they were learned.
 
     A shorter list of merges is the beginning of a longer one. So when no size is given the longest is learned, and cut
@@ -57,7 +58,7 @@ def bpe_merges(lines: Iterable[str], vocab_size: int | None) -> list[Merge]:
     learner.pre_tokenizer = _BYTE_LEVEL
     trainer = trainers.BpeTrainer(
         vocab_size=(vocab_size or BPE_SIZES[1]) - len(SPECIAL_KEYS),
-        min_frequency=2,
+        min_frequency=max(min_count, 2),
         initial_alphabet=BYTES,
         show_progress=False,
     )
