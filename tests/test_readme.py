@@ -16,7 +16,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 RECIPES = (ROOT / "configs/experiment/README.md").read_text(encoding="utf-8")
 SWEEPS = (ROOT / "src/seq2see/commands/README.md").read_text(encoding="utf-8")
 SERVICE = (ROOT / "src/seq2see/commands/serve/README.md").read_text(encoding="utf-8")
-COMMANDS = sorted(set(re.findall(r"python scripts/[^`|#\n]+", (README + RECIPES + SWEEPS + SERVICE).replace("\\\n", ""))))
+COMMANDS = sorted(
+    set(re.findall(r"python scripts/[^`|#\n]+", (README + RECIPES + SWEEPS + SERVICE).replace("\\\n", "")))
+)
 
 
 def test_it_has_at_most_200_lines() -> None:
