@@ -16,7 +16,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 CHINESE = (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
 RECIPES = (ROOT / "configs/experiment/README.md").read_text(encoding="utf-8")
 SWEEPS = (ROOT / "src/seq2see/commands/README.md").read_text(encoding="utf-8")
-PAGES = README + CHINESE + RECIPES + SWEEPS
+SERVICE = (ROOT / "src/seq2see/commands/serve/README.md").read_text(encoding="utf-8")
+PAGES = README + CHINESE + RECIPES + SWEEPS + SERVICE
 COMMANDS = sorted(set(re.findall(r"python scripts/[^`|#\n]+", PAGES.replace("\\\n", ""))))
 
 
