@@ -15,7 +15,10 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RECIPES = (ROOT / "configs/experiment/README.md").read_text(encoding="utf-8")
 SWEEPS = (ROOT / "src/seq2see/commands/README.md").read_text(encoding="utf-8")
-COMMANDS = sorted(set(re.findall(r"python scripts/[^`|#\n]+", (README + RECIPES + SWEEPS).replace("\\\n", ""))))
+EXPORTS = (ROOT / "src/seq2see/commands/export/README.md").read_text(encoding="utf-8")
+COMMANDS = sorted(
+    set(re.findall(r"python scripts/[^`|#\n]+", (README + RECIPES + SWEEPS + EXPORTS).replace("\\\n", "")))
+)
 
 
 def test_it_has_at_most_200_lines() -> None:
