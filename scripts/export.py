@@ -13,7 +13,7 @@ Settings:
   format=onnx      encoder.onnx, decoder.onnx (one step, with its cache), translate.py; needs
                    pip install 'seq2see[onnx]'
          safetensors  model.safetensors, which ckpt= of all commands and seq2see.load read too
-  int8=false       true: a quarter of the size; outputs may change a little
+  int8=false       true: about a third of the size; a few outputs change
   output=          a new folder, with the tokenizers and config.json too
 """
 

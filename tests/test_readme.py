@@ -15,9 +15,8 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CHINESE = (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
 RECIPES = (ROOT / "configs/experiment/README.md").read_text(encoding="utf-8")
-SWEEPS = (ROOT / "src/seq2see/commands/README.md").read_text(encoding="utf-8")
-SERVICE = (ROOT / "src/seq2see/commands/serve/README.md").read_text(encoding="utf-8")
-PAGES = README + CHINESE + RECIPES + SWEEPS + SERVICE
+ROOMS = [f"src/seq2see/{room}/README.md" for room in ("commands", "commands/export", "commands/serve", "decoding")]
+PAGES = README + CHINESE + RECIPES + "".join((ROOT / page).read_text(encoding="utf-8") for page in ROOMS)
 COMMANDS = sorted(set(re.findall(r"python scripts/[^`|#\n]+", PAGES.replace("\\\n", ""))))
 
 

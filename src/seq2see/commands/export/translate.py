@@ -62,10 +62,11 @@ def translate(lines: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    lines = sys.stdin.buffer.read().decode("utf-8-sig").removesuffix("\n").split("\n")
+    read = sys.stdin.buffer.read().decode("utf-8-sig")
+    lines = read.removesuffix("\n").split("\n") if read else []
     for begin in range(0, len(lines), 64):
         filled = [line.removesuffix("\r") for line in lines[begin : begin + 64] if not line.isspace() and line]
         texts = iter(translate(filled) if filled else [])
         for line in lines[begin : begin + 64]:
             text = next(texts) if line and not line.isspace() else ""
-            sys.stdout.buffer.write(" ".join(text.splitlines()).encode() + b"\n")
+            sys.stdout.buffer.write(text.replace("\n", " ").replace("\r", " ").encode() + b"\n")
