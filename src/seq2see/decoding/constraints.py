@@ -196,8 +196,9 @@ class Constraints:
         masks, automaton = np.arange(self.num_masks), self._automaton
         whole = (masks | automaton.done_at_end[:, None]) == self.num_masks - 1
         missing = np.where(whole & automaton.may_end[:, None], 0, FAR)
-        kinds = np.unique(np.concatenate([self.after, self.done]), axis=1)  # many ids do the same
-        after, done = np.split(kinds, 2)
+        columns = zip(np.ascontiguousarray(self.after.T), np.ascontiguousarray(self.done.T), strict=True)
+        kinds = {after.tobytes() + done.tobytes(): number for number, (after, done) in enumerate(columns)}
+        after, done = (table[:, list(kinds.values())] for table in (self.after, self.done))  # many ids do the same
         while True:
             least = np.stack([missing[after, mask | done].min(1) for mask in masks], axis=1) + 1
             if (least >= missing).all():
