@@ -43,7 +43,7 @@ def every(
 
 def found(model: Predictor, constraints: Constraints, prefix: str = "", limit: int = 6, **decode) -> list[Hypothesis]:
     """Of one source between others, so that rows leave and come to rest."""
-    options = DecodeOptions(batch_size=3, **decode)
+    options = DecodeOptions(batch_size=3, length_penalty=1.0, **decode)
     sources, prefixes = [[4], [5, 6], [7, 8, 9]], ["", prefix, ""]
     limits = replace(LIMIT, asked=limit)
     return decode_sentences(model, sources, limit=limits, options=options, constraints=constraints, prefixes=prefixes)[
@@ -187,3 +187,14 @@ def test_what_cannot_be_met_is_refused_with_the_line_and_what_to_do(
 def test_texts_that_must_appear_are_not_sampled() -> None:
     with pytest.raises(ValueError, match=r"decode.sample=true draws at random, and must= needs a search"):
         found(random_model(0, WORD.vocab_size), Constraints(WORD, must=["a"]), sample=True)
+
+
+def test_with_texts_that_must_appear_the_whole_log_probability_ranks_unless_a_penalty_is_set() -> None:
+    model, keys = random_model(3, CHAR.vocab_size), {"beam_size": 50, "num_best": 9}
+
+    def scores(**more) -> list[float]:
+        options = DecodeOptions(**keys, **more)
+        (own,) = decode_sentences(model, [[5]], limit=LIMIT, options=options, constraints=Constraints(CHAR, must=["a"]))
+        return [one.score for one in own]
+
+    assert scores() == scores(length_penalty=0.0) == sorted(scores(), reverse=True) != scores(length_penalty=1.0)

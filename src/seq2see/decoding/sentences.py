@@ -7,6 +7,7 @@ cores: 146 sentences a second against 84, `scripts/benchmark.py suite=decode`).
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -49,7 +50,10 @@ def decode_sentences(
     Raises:
         ValueError: a source's constraints cannot be met, or are for a search and `options` draw samples.
     """
-    options = (options or DecodeOptions()).filled()
+    options = options or DecodeOptions()
+    if constraints is not None and constraints.must and options.length_penalty is None:
+        options = replace(options, length_penalty=0.0)  # a mean over tokens likes to put them off (README)
+    options = options.filled()
     assert options.batch_size and options.num_best
     paths = []
     if constraints is not None:
