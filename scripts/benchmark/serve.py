@@ -98,5 +98,5 @@ async def _load(port: int, texts: Sequence[str], number: int, *, connections: in
 def _resident(process: subprocess.Popen[str]) -> float:
     """MiB of memory that the process has; not known where there is no /proc."""
     status = Path(f"/proc/{process.pid}/status")
-    found = re.search(r"VmRSS:\s+(\d+) kB", status.read_text()) if status.is_file() else None
+    found = re.search(r"VmRSS:\s+(\d+) kB", status.read_text(encoding="utf-8")) if status.is_file() else None
     return int(found[1]) / 1024 if found else float("nan")
