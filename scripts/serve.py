@@ -6,7 +6,7 @@ Examples:
   python scripts/serve.py ckpt=model.ckpt host=0.0.0.0 page=false
   python scripts/serve.py ckpt=[A,B,C] ensemble=true           several runs as one model
 
-  curl http://127.0.0.1:8000/translate -H 'content-type: application/json' -d '{"texts": ["A dog ."]}'
+  curl 127.0.0.1:8000/translate -H 'content-type: application/json' -d '{"texts": ["A dog ."]}'
 
 Paths:
   POST /translate  texts; and beam_size, num_best, max_length, alignment, attention if they are set

@@ -77,7 +77,8 @@ def test_five_lines_of_a_test_on_two_processes_are_five_predictions_with_the_sco
     again = evaluate_pairs(trained, pairs_of(trained.options, Split.test, run=result.folder))
     lines = (result.folder / "evaluation" / "test.tsv").read_text(encoding="utf-8").splitlines()[1:]
     assert [line.split("\t")[2] for line in lines] == again.texts and len(lines) == 5
-    assert {name: again.scores[name] for name in again.scores} == {name: result.test[name] for name in again.scores}
+    # other numbers of threads add in another order
+    assert again.scores == pytest.approx({name: result.test[name] for name in again.scores}, rel=1e-6)
 
 
 @pytest.mark.parametrize(

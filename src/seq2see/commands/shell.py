@@ -11,17 +11,19 @@ import importlib.util
 import os
 import re
 import sys
+import time
 from types import ModuleType
 from typing import Any, NoReturn
 
 from seq2see.runs.folder import OF_THE_DISK, RunFailed
 from seq2see.runs.overrides import UsageError, read_overrides
-from seq2see.runs.signals import Terminated, listen, stop_if_asked
+from seq2see.runs.signals import Terminated, defer_signals, listen, stop_if_asked
 
 USER, OTHER, INTERRUPTED, TERMINATED = 2, 1, 130, 143
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")  # what --info shows
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # glibc's M_TRIM_THRESHOLD and M_MMAP_THRESHOLD
 LARGEST = 2**30  # bytes
+FIRST_SPEAKS = 2.0  # seconds
 MODULES = {"train": "seq2see.runs.train", "benchmark": "benchmark"}  # the latter lies beside its script
 
 
@@ -89,9 +91,12 @@ def _answer(command: str, arguments: list[str]) -> int:
 
 
 def _say(message: str) -> None:
-    """Once, where torchrun or srun has started many of this process."""
+    """Once, where torchrun or srun has started many of this process: whichever ends first takes the others along."""
     if os.environ.get("RANK", os.environ.get("SLURM_PROCID", "0")) == "0":
         print(message, file=sys.stderr)
+    else:
+        with defer_signals():
+            time.sleep(FIRST_SPEAKS)
 
 
 def keep_freed_memory() -> bool:
